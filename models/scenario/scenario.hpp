@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "models/hardware/device.hpp"
+#include "models/hardware/profile.hpp"
+#include "models/scenario/stack.hpp"
+#include "models/workload/model.hpp"
+
+namespace paceline::models {
+
+enum class Recompute { None, Selective, Full, Blockwise };
+
+/// Degrees and their placement. world_size = tp*pp*dp*cp; dp may be derived from the cluster.
+struct Parallel {
+  int tp = 1, pp = 1, dp = 1, cp = 1, ep = 1, etp = 1;
+  std::vector<std::string> order{"tp", "cp", "ep", "dp", "pp"};  ///< innermost first
+  int zero = 0;                 ///< 0..3: what dp shards (optimizer, +gradients, +parameters)
+  int shard = 0;                ///< HSDP: ranks that share one set of shards; 0 = the whole dp group
+  bool sequence_parallel = false;
+  bool ring_cp = false;         ///< ring attention instead of all-gathered keys and values
+  int world_size() const { return tp * pp * dp * cp; }
+};
+
+enum class Dispatch { Fixed, Ready };
+
+struct ScheduleChoice {
+  std::string name = "1f1b";
+  int chunks = 1;               ///< virtual stages per rank
+  Dispatch dispatch = Dispatch::Fixed;
+};
+
+struct Batch {
+  std::int64_t global = 0;      ///< sequences per step
+  std::int64_t micro = 1;       ///< sequences per microbatch and replica
+  std::int64_t sequence = 0;    ///< tokens
+};
+
+struct OptimizerChoice {
+  std::string name = "adamw";   ///< adam, adamw, sgd
+  Precision master = Precision::Fp32;
+  Precision states = Precision::Fp32;
+};
+
+/// Stage times given instead of modelled: a published profile, per microbatch and stage.
+struct GivenCosts {
+  base::Seconds forward, input_gradient, weight_gradient, hop;
+  base::Bytes activation;       ///< of one microbatch on one stage
+};
+
+struct Scenario {
+  std::string name;
+  Model model;
+  Cluster cluster;
+  Stack stack;
+  std::vector<Profile> profiles;      ///< one per NodeGroup of the cluster
+  Parallel parallel;
+  ScheduleChoice schedule;
+  Batch batch;
+  Precision precision = Precision::Bf16;  ///< of the linear layers; norms, head and loss stay 16-bit
+  Recompute recompute = Recompute::None;
+  int recompute_layers = 0;           ///< Blockwise: layers per stage that recompute, the first ones
+  std::string attention;              ///< kernel id of the profile, or "eager" / "megatron-fused"
+  std::vector<int> stage_layers;      ///< layers per stage; empty = the stack's partition rule
+  OptimizerChoice optimizer;
+  std::optional<GivenCosts> costs;
+  std::vector<std::string> assumptions;
+  std::string file;                   ///< as given by the user
+  std::string hash;                   ///< of the resolved text
+  std::string resolved;               ///< the scenario with every default written out, YAML
+};
+
+/// Reads, resolves and checks. Anything wrong is an Error naming the place.
+Scenario read_scenario(const base::Document& document);
+Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& set = {});
+
+}  // namespace paceline::models

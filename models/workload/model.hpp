@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+
+namespace paceline::models {
+
+enum class AttentionKind {
+  Heads,   ///< multi-head, grouped-query (kv_heads < heads) and multi-query attention
+  Latent,  ///< MLA: low-rank queries and keys/values (DeepSeek-V2, section 2.1)
+  Linear,  ///< gated delta net or other recurrent mixer (Qwen3-Next)
+};
+enum class QkNorm { None, PerHead, Whole };
+enum class NormKind { Rms, Layer };  ///< Layer has a bias unless said otherwise
+enum class Activation { Gelu, Silu, Relu, SquaredRelu };
+
+struct Attention {
+  AttentionKind kind = AttentionKind::Heads;
+  std::int64_t heads = 0, kv_heads = 0;
+  std::int64_t head_dim = 0;      ///< of queries and keys; heads*head_dim need not equal hidden
+  std::int64_t value_dim = 0;     ///< of values; equals head_dim except for MLA
+  std::int64_t window = 0;        ///< sliding window or chunk in tokens; 0 = whole sequence
+  bool qkv_bias = false, out_bias = false;
+  bool output_gate = false;       ///< queries carry a gate of the same width (Qwen3-Next)
+  bool shared_kv = false;         ///< keys double as values: no value projection
+  bool sinks = false;             ///< one learned logit per head
+  QkNorm qk_norm = QkNorm::None;
+  // MLA
+  std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0, nope_dim = 0;
+  // Linear
+  std::int64_t key_heads = 0, value_heads = 0, conv = 0;
+};
+
+struct Mlp {
+  std::int64_t width = 0;  ///< 0 = none
+  Activation activation = Activation::Gelu;
+  bool gated = false;      ///< up and gate projections (SwiGLU, GeGLU)
+  bool bias = false;
+};
+
+struct Experts {
+  std::int64_t count = 0;  ///< routed experts; 0 = a dense layer
+  std::int64_t per_token = 0;
+  std::int64_t width = 0;         ///< of one routed expert
+  std::int64_t shared_width = 0;  ///< all shared experts together
+  bool shared_gate = false;       ///< one logit scales the shared expert (Qwen)
+  bool router_bias = false;       ///< a learned or balancing bias per expert
+  bool expert_bias = false;
+};
+
+/// One kind of layer; a model lists its layers by kind.
+struct Layer {
+  Attention attention;
+  Mlp mlp;          ///< dense part; may stand beside experts
+  Experts experts;
+  int norms = 2;    ///< full-width norms of the block
+  bool parallel = false;  ///< attention and MLP read the same input
+  std::int64_t extra_parameters = 0;  ///< small named leftovers a family has (gates, scales)
+};
+
+struct Model {
+  std::string name;
+  std::string family;  ///< Hugging Face model_type, or "transformer" for explicit fields
+  std::string source;
+  std::int64_t hidden = 0;
+  std::int64_t vocab = 0;
+  std::int64_t positions = 0;      ///< rows of a learned position table; 0 = rotary or ALiBi
+  std::int64_t embedding_dim = 0;  ///< narrower embedding with projections in and out (OPT-350M); 0 = hidden
+  std::int64_t context = 0;        ///< longest sequence the config names; 0 = unknown
+  bool tied = false;               ///< head and embedding are one matrix
+  bool head_bias = false;
+  bool final_norm = true;
+  bool embedding_norm = false;     ///< a norm after the embedding (BLOOM)
+  NormKind norm = NormKind::Layer;
+  bool norm_bias = true;           ///< LayerNorm without bias exists (MPT, DBRX)
+  bool rotary = false;
+  std::vector<Layer> kinds;
+  std::vector<int> layers;         ///< kind of each layer, in order
+  int prediction_layers = 0;       ///< multi-token-prediction layers after the last (kind of the last)
+  std::int64_t extra_parameters = 0;
+  std::vector<std::string> notes;  ///< what the config leaves out or was assumed: shown as assumptions
+};
+
+/// Parameters of one layer, of its part that every token uses, and of the parts of the ends.
+std::int64_t layer_parameters(const Model& model, const Layer& layer);
+std::int64_t active_layer_parameters(const Model& model, const Layer& layer);
+std::int64_t embedding_parameters(const Model& model);  ///< tokens, positions, projections in
+std::int64_t head_parameters(const Model& model);       ///< 0 when tied; final norm not counted
+std::int64_t total_parameters(const Model& model, bool with_prediction_layers = false);
+std::int64_t active_parameters(const Model& model);
+
+/// A Hugging Face config.json as downloaded. Unknown architectures: an Error listing the supported
+/// model types. Keys that do not matter are ignored; keys that change the count are not guessed.
+Model read_huggingface(const base::Document& document);
+/// `huggingface: file.json` (relative to the scenario), `preset: gpt3-175b`, or explicit fields.
+Model read_model(base::Fields fields, const std::string& scenario_folder);
+/// Model types read_huggingface knows.
+std::vector<std::string> supported_model_types();
+
+}  // namespace paceline::models

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+
+/// Timed work of one step. Every engine takes one; labels are derived, never stored.
+namespace paceline::sim {
+
+/// Tasks of one stream of one lane run one after another, in the order they were added.
+enum class Stream : std::uint8_t { Compute, Tp, Cp, Ep, PpDown, PpUp, Dp, CopyIn, CopyOut, Host, None };
+inline constexpr int kStreams = 11;  ///< None: a join; starts when its dependencies end, at once
+
+enum class TaskKind : std::uint8_t { Action, Kernel, Message, Collective, Optimizer, Host, Join };
+
+/// Where an instant of the critical lane goes. Order = precedence of the report.
+enum class Part : std::uint8_t { Compute, Optimizer, Codec, ExposedTp, ExposedCp, ExposedEp, ExposedPp, ExposedDp, Offload, Host, Straggler, Bubble };
+inline constexpr int kParts = 12;
+using PartSeconds = std::array<double, kParts>;
+
+enum class MemoryPart : std::uint8_t { Parameters, Gradients, Optimizer, Activations, Logits, WeightVersions, Buffers, Workspace, Runtime };
+inline constexpr int kMemoryParts = 9;
+
+struct MemoryDelta {
+  MemoryPart part;
+  double bytes;  ///< positive: allocated, negative: freed
+};
+
+using TaskId = std::uint32_t;
+
+struct Task {
+  double seconds = 0;         ///< alone, at full rate
+  std::uint32_t lane = 0;     ///< rank class
+  std::uint32_t origin = 0;   ///< position in the lane's order, or index of the message or collective
+  float slowdown = 1;         ///< rate is 1/slowdown while a communication stream of the lane is active
+  Stream stream = Stream::Compute;
+  TaskKind kind = TaskKind::Action;
+  std::uint16_t segment = 0;  ///< in TaskGraph::segments: breakdown and memory of this kind of work
+};
+static_assert(sizeof(Task) == 24);
+
+/// What a kind of work is made of: shared by all its tasks.
+struct Segment {
+  std::string name;                    ///< "F stage 3", "all_reduce dp"
+  PartSeconds parts{};                 ///< adds up to the duration alone
+  double bytes = 0;                    ///< sent per rank of the lane
+  std::vector<MemoryDelta> at_start;   ///< applied when a task of it starts
+  std::vector<MemoryDelta> at_finish;
+};
+
+/// A rank class: one representative stands for all members.
+struct Lane {
+  int representative = 0;   ///< rank
+  std::int64_t members = 1;
+  std::vector<MemoryDelta> resident;  ///< held for the whole step
+};
+
+struct TaskGraph {
+  std::vector<Lane> lanes;
+  std::vector<Segment> segments;
+  std::vector<Task> tasks;
+  std::vector<std::uint32_t> first_dep;  ///< CSR, size tasks + 1
+  std::vector<TaskId> deps;              ///< of task t: deps[first_dep[t] .. first_dep[t+1])
+
+  /// Dependencies may name tasks added later (engines check for cycles).
+  TaskId add(const Task& task, std::span<const TaskId> dependencies = {});
+  std::span<const TaskId> dependencies(TaskId t) const {
+    return {deps.data() + first_dep[t], deps.data() + first_dep[t + 1]};
+  }
+};
+
+/// When everything happened.
+struct Timeline {
+  std::vector<double> start, finish;  ///< by task, seconds
+  double makespan = 0;
+};
+
+}  // namespace paceline::sim
