@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/main.hpp"
+
+int main(int argc, char** argv) { return paceline::cli::run(argc, argv); }
