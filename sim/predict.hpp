@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/parallel/plan.hpp"
+#include "models/scenario/scenario.hpp"
+#include "sim/program.hpp"
+#include "sim/result.hpp"
+#include "sim/task_graph.hpp"
+
+namespace paceline::sim {
+
+/// The straight line, every waist kept for reports: Scenario -> Plan -> Program -> TaskGraph ->
+/// Timeline -> Result.
+struct Prediction {
+  models::Plan plan;
+  Program program;
+  TaskGraph graph;
+  Timeline timeline;
+  Result result;
+};
+
+Prediction predict(const models::Scenario& scenario);
+
+/// What a task is, derived: "F3.12" style action text, "send 3->4 mb 12", "reduce_scatter dp chunk 1".
+std::string task_label(const Prediction& prediction, TaskId task);
+std::string_view to_text(Stream stream);
+std::string_view to_text(Part part);
+std::string_view to_text(MemoryPart part);
+
+}  // namespace paceline::sim
