@@ -1,6 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
 option(PACELINE_TESTS "build the tests" ON)
-option(PACELINE_BENCH "build the benchmarks when Google Benchmark is found" ON)
-option(PACELINE_FUZZ "build the libFuzzer targets (clang++)" OFF)
+option(PACELINE_BENCH "build the benchmarks where Google Benchmark is found" ON)
+option(PACELINE_FUZZ "build the libFuzzer targets (needs clang++)" OFF)
 option(PACELINE_WERROR "warnings are errors" OFF)
 set(PACELINE_SANITIZE "" CACHE STRING "sanitizers, for example address,undefined")
 
@@ -12,7 +13,9 @@ if(PACELINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${PACELINE_CCACHE})
 endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
 
+# What every target of ours is compiled with.
 add_library(paceline_options INTERFACE)
 target_compile_features(paceline_options INTERFACE cxx_std_20)
 target_compile_options(paceline_options INTERFACE
@@ -21,6 +24,10 @@ if(PACELINE_WERROR)
   target_compile_options(paceline_options INTERFACE -Werror)
 endif()
 if(PACELINE_SANITIZE)
-  target_compile_options(paceline_options INTERFACE -fsanitize=${PACELINE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  target_link_options(paceline_options INTERFACE -fsanitize=${PACELINE_SANITIZE})
+  set(sanitize -fsanitize=${PACELINE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(paceline_options INTERFACE ${sanitize})
+  target_link_options(paceline_options INTERFACE ${sanitize})
+endif()
+if(PACELINE_FUZZ)
+  target_compile_options(paceline_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()

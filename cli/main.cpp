@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/main.hpp"
+#include "cli/app.hpp"
 
 int main(int argc, char** argv) { return paceline::cli::run(argc, argv); }

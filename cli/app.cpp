@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/app.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "base/error.hpp"
+#include "cli/command.hpp"
+
+namespace paceline::cli {
+namespace {
+
+using AddCommand = void (*)(CLI::App&, int&);
+constexpr AddCommand kCommands[] = {
+#define PACELINE_COMMAND(name) add_##name,
+#include "cli/commands.def"
+#undef PACELINE_COMMAND
+};
+
+int complain(const std::string& message, ExitCode code) {
+  std::string line = "paceline: " + message;
+  while (!line.empty() && line.back() == '\n') line.pop_back();
+  std::fprintf(stderr, "%s\n", line.c_str());
+  return code;
+}
+
+/// "paceline list" for the innermost subcommand that was named.
+const CLI::App& innermost(const CLI::App& program) {
+  const CLI::App* at = &program;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name()
+                                     : full_name(*app.get_parent()) + " " + app.get_name();
+}
+
+std::string unknown(const std::string& what, const std::string& word,
+                    const std::vector<std::string>& names) {
+  std::string known;
+  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+  return "unknown " + what + " '" + word + "'; known: " + known;
+}
+
+/// One line that says what is wrong with the arguments and what would be right.
+std::string explain(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App& command = innermost(program);
+  const std::string help = "; see '" + full_name(command) + " --help'";
+  const std::vector<std::string> extras = command.remaining();
+  if (extras.empty()) return error.what() + help;
+  const std::string& word = extras.front();
+  std::vector<std::string> names;
+  if (word.starts_with("-")) {
+    for (const CLI::Option* option : command.get_options()) {
+      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    return unknown("option", word.substr(0, word.find('=')), names) + help;
+  }
+  if (&command != &program) return "unexpected argument '" + word + "'" + help;
+  for (const CLI::App* sub : program.get_subcommands({})) names.push_back(sub->get_name());
+  return unknown("command", word, names) + help;
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App program{
+      "Predicts the step time and memory of distributed training from a model, a cluster and a "
+      "parallel layout.",
+      "paceline"};
+  program.set_version_flag("--version", "paceline " PACELINE_VERSION);
+  program.require_subcommand(0, 1);
+  program.get_formatter()->column_width(28);
+  program.footer(
+      "Exit status: 0 done, 1 the answer is \"no\" (does not fit, bound exceeded), 2 bad input,\n"
+      "3 something needed is missing. 'paceline COMMAND --help' explains a command.");
+  int exit_code = kDone;
+  for (const AddCommand add : kCommands) add(program, exit_code);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    print(innermost(program).help());
+    return kDone;
+  } catch (const CLI::CallForVersion&) {
+    print("paceline " PACELINE_VERSION "\n");
+    return kDone;
+  } catch (const CLI::ParseError& error) {
+    return complain(explain(program, error), kBadInput);
+  }
+  if (program.get_subcommands().empty()) print(program.help());
+  return exit_code;
+}
+
+}  // namespace
+
+void add_json_option(CLI::App& command, std::string& file) {
+  command.add_option("--json", file, "also write the answer as JSON ('-' = standard output)")
+      ->type_name("FILE");
+}
+
+void print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return;
+  if (errno == EPIPE) return;
+  throw base::Error("standard output", std::strerror(errno));
+}
+
+int run(int argc, char** argv) {
+  // A closed pipe must not hide the exit code: print() sees EPIPE instead.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const base::MissingError& error) {
+    return complain(error.what(), kMissing);
+  } catch (const base::Error& error) {
+    return complain(error.what(), kBadInput);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory: the input asks for more than this machine has", kBadInput);
+  } catch (const std::exception& error) {
+    return complain(std::string("internal error: ") + error.what(), kBadInput);
+  }
+}
+
+}  // namespace paceline::cli
