@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string_view>
+
+#include "base/units.hpp"
+#include "models/cost/nccl_constants.hpp"
+#include "models/hardware/device.hpp"
+
+/// Time of one collective or point-to-point transfer: a white box built on NCCL's constants, or a
+/// table measured on the very link where one exists. Pure, allocation-free, about 0.1 us a call.
+namespace paceline::models {
+
+struct CollectiveTable;
+
+enum class CollectiveOp { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendRecv };
+inline constexpr int kCollectiveOps = 6;
+std::string_view to_text(CollectiveOp op);
+
+/// What the group looks like on the machine.
+struct CollectiveGroup {
+  int ranks = 1;                  ///< members
+  int domains = 1;                ///< NVLink domains (nodes) spanned
+  int per_domain = 1;             ///< members per domain
+  const Link* intra = nullptr;    ///< inside a domain; may be null with one member per domain
+  const Link* network = nullptr;  ///< between domains; may be null with one domain
+  double ports = 8;               ///< network ports of a node
+  /// Sibling groups that use the ports of the node at the same time: ports / sharers is what one
+  /// group gets. A GPU reaches its own ports only, so 8-GPU nodes with one member each give 8 even
+  /// when the siblings idle.
+  double sharers = 1;
+  std::string_view host;        ///< "intel" or "amd"; anything else counts as intel
+  std::string_view generation;  ///< Device::generation
+  /// Measured times of `intra` (collective_table.hpp), used by groups of one domain; may be null.
+  const CollectiveTable* table = nullptr;
+};
+
+/// The time and how it comes about.
+struct CollectiveChoice {
+  base::Seconds time;
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::Direct;
+  CollectiveProtocol protocol = CollectiveProtocol::Simple;
+  base::Seconds latency;  ///< the part that does not depend on the size
+  bool measured = false;  ///< from a table rather than from the white box
+};
+
+/// Time of `op` on `size` bytes. `size` is the full array, as nccl-tests counts: the gathered array
+/// of AllGather, the input of ReduceScatter, what one rank holds for all others in AllToAll, the
+/// message of SendRecv (from one rank to another; across domains when the group spans two). One
+/// rank or no bytes take no time. Finite, and monotone in size and in bandwidth.
+///
+/// The white box is the fastest of the algorithms and protocols the release can run on this group;
+/// NCCL's own choice (nccl_tuner.hpp) differs where its constants are off.
+CollectiveChoice collective_time(CollectiveOp op, base::Bytes size, const CollectiveGroup& group,
+                                 const NcclRelease& release);
+
+/// The white box alone, whatever tables the group carries.
+CollectiveChoice white_box_time(CollectiveOp op, base::Bytes size, const CollectiveGroup& group,
+                                const NcclRelease& release);
+
+/// Bytes a rank sends, which equal those it receives; averaged over the ranks for Broadcast.
+base::Bytes bytes_sent_per_rank(CollectiveOp op, base::Bytes size, int ranks);
+
+}  // namespace paceline::models
