@@ -16,7 +16,8 @@ namespace paceline::base {
 
 struct Place {
   int line = 0;    ///< from 1; 0 = not from a file (set on the command line)
-  int column = 0;  ///< from 1
+  int column = 0;  ///< from 1, in bytes
+  int file = 0;    ///< 0 = Document::file, k = the k-th merged file
 };
 
 struct Field;
@@ -39,7 +40,7 @@ struct Field {
 };
 
 struct Limits {
-  std::size_t bytes = 64u << 20;
+  std::size_t bytes = 64u << 20;  ///< of the file, and of all texts after alias expansion
   int depth = 64;
   std::size_t nodes = 4'000'000;  ///< after alias expansion
 };
@@ -47,12 +48,15 @@ struct Limits {
 struct Document {
   std::string file;  ///< as shown in messages
   Value root;
+  std::vector<std::string> merged{};  ///< files whose values were merged in, see Place::file
 };
 
 Document parse_yaml(std::string_view text, std::string file, const Limits& limits = {});
 Document parse_json(std::string_view text, std::string file, const Limits& limits = {});
 /// By extension: .json goes to the JSON reader, everything else to the YAML reader.
 Document read_document(const std::string& path, const Limits& limits = {});
+/// "file:line:column", or "--set" for what the command line set.
+std::string place_text(const Document& document, Place place);
 /// The whole file; an Error when it does not exist, is no regular file or is larger than the limit.
 std::string read_file(const std::string& path, std::size_t max_bytes = 64u << 20);
 
@@ -63,8 +67,11 @@ void set_path(Document& document, std::string_view path, std::string_view yaml_v
 const Value* find_path(const Value& root, std::string_view path);
 /// `overlay` on `base`: maps merge key by key, anything else replaces.
 void merge(Value& base, const Value& overlay);
+/// The same for another file: messages about its values keep naming that file.
+void merge(Document& base, const Document& overlay);
 
-/// Canonical one-line text of a tree (keys in order, numbers as written): what hashes are made of.
+/// Canonical one-line YAML of a tree (keys in alphabetical order, numbers as written): what hashes
+/// are made of. Reading it back and printing again gives the same text.
 std::string canonical_text(const Value& value);
 /// 64-bit FNV-1a as 16 hex digits.
 std::string hash_text(std::string_view text);
@@ -74,15 +81,15 @@ template <class T>
 using Named = std::pair<std::string_view, T>;
 
 /// Strict view of one map. Every key read is remembered; done() fails on keys never asked for and
-/// names the nearest one that was. Copies share nothing.
+/// names the nearest one that was. Copies share nothing. Document and map must outlive the view.
 class Fields {
  public:
   Fields(const Document& document, const Value& map, std::string path = "");
 
   const std::string& path() const { return path_; }
-  bool has(std::string_view key);                 ///< present and not null
-  const Value* find(std::string_view key);        ///< null when absent
-  const Value& at(std::string_view key);          ///< Error when absent
+  bool has(std::string_view key);           ///< present and not null
+  const Value* find(std::string_view key);  ///< null when absent
+  const Value& at(std::string_view key);    ///< Error when absent
 
   std::string text(std::string_view key);
   std::string text(std::string_view key, std::string_view fallback);
@@ -94,7 +101,7 @@ class Fields {
   bool flag(std::string_view key);
   bool flag(std::string_view key, bool fallback);
 
-  // Quantities: number and unit, "400 Gb/s"; a bare number is an Error. Low and high bound the value.
+  // Quantities: number and unit, "400 Gb/s"; a bare or negative number is an Error.
   Seconds seconds(std::string_view key);
   Seconds seconds(std::string_view key, Seconds fallback);
   Bytes bytes(std::string_view key);
@@ -111,9 +118,10 @@ class Fields {
   template <class T>
   T choice(std::string_view key, std::span<const Named<T>> choices, T fallback);
 
-  Fields map(std::string_view key);                        ///< Error when absent or no map
-  const std::vector<Value>& list(std::string_view key);    ///< Error when absent or no list
-  std::vector<std::string> text_list(std::string_view key);///< absent = empty; a scalar = one item
+  Fields map(std::string_view key);                      ///< Error when absent or no map
+  const std::vector<Value>& list(std::string_view key);  ///< Error when absent or no list
+  std::vector<std::string> text_list(
+      std::string_view key);  ///< absent = empty; a scalar = one item
   /// A strict view of a list item or any other map below this one.
   Fields view(const Value& map, std::string_view name) const;
 
@@ -127,15 +135,18 @@ class Fields {
   void done() const;
 
  private:
+  const Value* lookup(std::string_view key) const;
+  const Value& scalar(std::string_view key, std::string_view wanted, bool plain);
   std::size_t choose(std::string_view key, std::span<const std::string_view> names);
-  const std::string* file_;
+  const Document* document_;
   const Value* map_;
   std::string path_;
   bool strict_ = true;
   std::vector<std::string> asked_;
 };
 
-/// Scalars outside a map, with the same messages: integer, number and quantity parsing.
+/// Scalars outside a map (`where` begins the message), with the same messages: integer, number and
+/// quantity parsing.
 std::int64_t parse_integer(std::string_view text, const std::string& where, std::int64_t low,
                            std::int64_t high);
 double parse_number(std::string_view text, const std::string& where, double low, double high);
@@ -145,7 +156,8 @@ BytesPerSecond parse_rate(std::string_view text, const std::string& where);
 FlopsPerSecond parse_flops_rate(std::string_view text, const std::string& where);
 Watts parse_watts(std::string_view text, const std::string& where);
 
-/// Edit distance; `nearest` returns the closest of the names or "" when none is close.
+/// By edit distance, ignoring case; `nearest` returns the closest of the names or "" when none is
+/// close.
 std::string nearest(std::string_view word, std::span<const std::string> names);
 
 template <class T>

@@ -14,7 +14,7 @@ class JsonWriter {
   explicit JsonWriter(int indent = 2) : indent_(indent) {}  ///< 0 = one line
   JsonWriter& begin_object();
   JsonWriter& end_object();
-  JsonWriter& begin_array(bool inline_items = false);       ///< inline: the items on one line
+  JsonWriter& begin_array(bool inline_items = false);  ///< inline: the items on one line
   JsonWriter& end_array();
   JsonWriter& key(std::string_view name);
   JsonWriter& value(std::string_view text);
@@ -22,18 +22,28 @@ class JsonWriter {
   JsonWriter& value(double number);
   JsonWriter& value(std::int64_t number);
   JsonWriter& value(int number) { return value(static_cast<std::int64_t>(number)); }
+  JsonWriter& value(std::uint64_t number);
   JsonWriter& value(bool flag);
   JsonWriter& null();
   template <class T>
-  JsonWriter& field(std::string_view name, const T& v) { return key(name).value(v); }
+  JsonWriter& field(std::string_view name, const T& v) {
+    return key(name).value(v);
+  }
   /// The finished document with a final newline; all objects and arrays must be closed.
   std::string finish();
 
  private:
   void before_value();
+  void begin(char bracket, bool inline_items);
+  void end(char bracket, bool array);
   void newline();
+  void escaped(std::string_view text);
   std::string out_;
-  struct Level { bool array; bool inline_items; bool empty; };
+  struct Level {
+    bool array;
+    bool inline_items;
+    bool empty;
+  };
   std::vector<Level> levels_;
   int indent_;
   bool after_key_ = false;

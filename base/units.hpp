@@ -18,16 +18,27 @@ struct Quantity {
   constexpr Quantity operator*(double k) const { return Quantity(value * k); }
   constexpr Quantity operator/(double k) const { return Quantity(value / k); }
   constexpr double operator/(Quantity o) const { return value / o.value; }
-  constexpr Quantity& operator+=(Quantity o) { value += o.value; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { value -= o.value; return *this; }
-  constexpr Quantity& operator*=(double k) { value *= k; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    value += o.value;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    value -= o.value;
+    return *this;
+  }
+  constexpr Quantity& operator*=(double k) {
+    value *= k;
+    return *this;
+  }
 };
 template <class Tag>
-constexpr Quantity<Tag> operator*(double k, Quantity<Tag> q) { return q * k; }
+constexpr Quantity<Tag> operator*(double k, Quantity<Tag> q) {
+  return q * k;
+}
 
 using Seconds = Quantity<struct SecondsTag>;
-using Bytes = Quantity<struct BytesTag>;              ///< exact below 2^53 bytes (9 PB)
-using Flops = Quantity<struct FlopsTag>;              ///< operations, a multiply-add counts two
+using Bytes = Quantity<struct BytesTag>;  ///< exact below 2^53 bytes (9 PB)
+using Flops = Quantity<struct FlopsTag>;  ///< operations, a multiply-add counts two
 using BytesPerSecond = Quantity<struct BytesPerSecondTag>;
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag>;
 using Watts = Quantity<struct WattsTag>;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "base/message.hpp"
+#include "base/tree_builder.hpp"
+
+namespace paceline::base {
+namespace {
+
+/// Events come in the order of the tokens, each already validated, without their position. The
+/// cursor walks the same tokens a second time to know where each one stands.
+class JsonEvents {
+ public:
+  JsonEvents(std::string_view text, TreeBuilder& tree) : text_(text), tree_(tree) {}
+
+  bool null() { return tree_.null(next()), true; }
+  bool boolean(bool flag) { return plain(flag ? "true" : "false"); }
+  bool number_integer(std::int64_t) { return plain(""); }
+  bool number_unsigned(std::uint64_t) { return plain(""); }
+  bool number_float(double, const std::string&) { return plain(""); }
+  bool string(std::string& text) { return tree_.scalar(next(), text, true), true; }
+  bool binary(std::vector<std::uint8_t>&) { return false; }  // not in the text format
+  bool start_object(std::size_t) { return tree_.begin(next(), Value::Kind::Map), true; }
+  bool key(std::string& text) { return tree_.key(next(), text), true; }
+  bool end_object() { return next(), tree_.end(), true; }
+  bool start_array(std::size_t) { return tree_.begin(next(), Value::Kind::List), true; }
+  bool end_array() { return next(), tree_.end(), true; }
+  bool parse_error(std::size_t position, const std::string& token, const std::exception& error);
+
+ private:
+  bool plain(std::string_view) {
+    const Place place = next();
+    return tree_.scalar(place, std::string(token_), false), true;
+  }
+  /// Moves behind the next token, which token_ then holds, and returns where it begins.
+  Place next();
+  std::size_t token_end(std::size_t begin) const;
+
+  std::string_view text_;
+  std::string_view token_;
+  TreeBuilder& tree_;
+  std::size_t at_ = 0, line_start_ = 0;
+  int line_ = 1;
+};
+
+std::size_t JsonEvents::token_end(std::size_t begin) const {
+  std::size_t end = begin + 1;
+  if (text_[begin] == '"') {
+    while (text_[end] != '"') end += text_[end] == '\\' ? 2 : 1;
+    return end + 1;
+  }
+  if (std::string_view("{}[]").find(text_[begin]) != std::string_view::npos) return end;
+  return std::min(text_.find_first_of(" \t\r\n,:{}[]\"", begin), text_.size());
+}
+
+Place JsonEvents::next() {
+  for (; at_ < text_.size(); ++at_) {
+    if (text_[at_] == '\n') {
+      ++line_;
+      line_start_ = at_ + 1;
+    } else if (std::string_view(" \t\r,:").find(text_[at_]) == std::string_view::npos) {
+      break;
+    }
+  }
+  PACELINE_CHECK(at_ < text_.size());
+  const Place place{line_, static_cast<int>(at_ - line_start_) + 1};
+  const std::size_t end = token_end(at_);
+  token_ = text_.substr(at_, end - at_);
+  at_ = end;
+  return place;
+}
+
+bool JsonEvents::parse_error(std::size_t position, const std::string& token,
+                             const std::exception& error) {
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ..."
+  std::string problem = error.what();
+  if (const auto id = problem.find("] "); id != std::string::npos) problem.erase(0, id + 2);
+  if (problem.starts_with("parse error")) {
+    if (const auto colon = problem.find(": "); colon != std::string::npos) {
+      problem.erase(0, colon + 2);
+    }
+  }
+  std::size_t offset = std::min(position, text_.size());
+  const bool verbatim = offset >= token.size() && !token.empty() &&
+                        text_.substr(offset - token.size(), token.size()) == token;
+  offset -= verbatim ? token.size() : std::min<std::size_t>(offset, 1);
+  tree_.fail(place_of(text_, offset), one_line(problem));
+}
+
+}  // namespace
+
+Document parse_json(std::string_view text, std::string file, const Limits& limits) {
+  text = checked_text(text, file, limits);
+  TreeBuilder tree(file, limits);
+  JsonEvents events(text, tree);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &events);
+  return {file, tree.take()};
+}
+
+}  // namespace paceline::base
