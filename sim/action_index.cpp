@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/action_index.hpp"
+
+#include "base/error.hpp"
+
+namespace paceline::sim {
+namespace {
+
+std::string place(std::size_t rank, std::size_t index) {
+  return "rank " + std::to_string(rank) + ", position " + std::to_string(index);
+}
+
+}  // namespace
+
+ActionIndex::ActionIndex(const Program& program)
+    : program_(&program),
+      stages_(static_cast<std::size_t>(program.stages)),
+      microbatches_(static_cast<std::size_t>(program.microbatches)),
+      slices_(static_cast<std::size_t>(program.slices)) {
+  if (program.stages < 1 || program.microbatches < 1 || program.slices < 1) {
+    throw base::Error("program", "stages, microbatches and slices must be at least 1");
+  }
+  std::size_t actions = 0;
+  for (const auto& order : program.order) actions += order.size();
+  // Also bounds the memory of the table by the size of the Program.
+  if (microbatches_ > actions / stages_ / slices_) {
+    throw base::Error("program", std::to_string(actions) + " actions cannot cover " +
+                                     std::to_string(program.stages) + " stages, " +
+                                     std::to_string(program.microbatches) + " microbatches and " +
+                                     std::to_string(program.slices) + " slices");
+  }
+  positions_.resize(program.passes.size() * stages_ * microbatches_ * slices_);
+  for (std::size_t rank = 0; rank < program.order.size(); ++rank) {
+    for (std::size_t i = 0; i < program.order[rank].size(); ++i) {
+      const Action& action = program.order[rank][i];
+      check_range(action, rank, i);
+      Position& position = positions_[key(action)];
+      if (position.rank >= 0) {
+        throw base::Error("program", describe(action) + " stands again at " + place(rank, i));
+      }
+      position = {static_cast<std::int32_t>(rank), static_cast<std::int32_t>(i)};
+    }
+  }
+}
+
+void ActionIndex::check_range(const Action& action, std::size_t rank, std::size_t index) const {
+  const auto inside = [](int value, std::size_t size) {
+    return value >= 0 && static_cast<std::size_t>(value) < size;
+  };
+  if (action.pass < program_->passes.size() && inside(action.stage, stages_) &&
+      inside(action.microbatch, microbatches_) && inside(action.slice, slices_)) {
+    return;
+  }
+  throw base::Error("program",
+                    "the action at " + place(rank, index) +
+                        " lies outside the program's passes, stages, microbatches or slices");
+}
+
+bool ActionIndex::has_source(const Action& action) const {
+  switch (program_->passes[action.pass].direction) {
+    case Direction::Down:
+      return action.stage > 0;
+    case Direction::Up:
+      return action.stage + 1 < program_->stages;
+    case Direction::None:
+      return false;
+  }
+  return false;
+}
+
+Action ActionIndex::neighbour(const Action& action) const {
+  Action from = action;
+  const bool down = program_->passes[action.pass].direction == Direction::Down;
+  from.stage = static_cast<std::int16_t>(action.stage + (down ? -1 : 1));
+  return from;
+}
+
+std::optional<Action> ActionIndex::source(const Action& action) const {
+  if (!has_source(action)) return std::nullopt;
+  Action from = neighbour(action);
+  if (!has(from)) {
+    const Direction direction = program_->passes[action.pass].direction;
+    for (std::size_t pass = 0; pass < program_->passes.size(); ++pass) {
+      from.pass = static_cast<std::uint8_t>(pass);
+      if (program_->passes[pass].direction == direction && has(from)) break;
+    }
+    if (program_->passes[from.pass].direction != direction || !has(from)) return std::nullopt;
+  }
+  const Position position = this->position(from);
+  return program_
+      ->order[static_cast<std::size_t>(position.rank)][static_cast<std::size_t>(position.index)];
+}
+
+std::string ActionIndex::describe(const Action& action) const {
+  const Position at = position(action);
+  const std::string text = to_text(action, *program_);
+  if (at.rank < 0) return text;
+  return text + " (" +
+         place(static_cast<std::size_t>(at.rank), static_cast<std::size_t>(at.index)) + ")";
+}
+
+void ActionIndex::fail_missing(const Action& action, const Action& needed) const {
+  throw base::Error("program", describe(action) + " needs " + to_text(needed, *program_) +
+                                   ", which stands nowhere");
+}
+
+}  // namespace paceline::sim

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
+
+#include "base/error.hpp"
+#include "sim/engine/graph_order.hpp"
+
+namespace paceline::sim {
+namespace {
+
+constexpr double kUnfinished = -1;
+
+/// Events in order of (time, task). Tasks that feel overlap get a new event whenever communication
+/// of their lane begins or ends; the version of the lane tells outdated events.
+class EventQueue {
+ public:
+  EventQueue(const TaskGraph& graph, Workspace& workspace, bool fixed)
+      : graph_(graph), w_(workspace), fixed_(fixed) {}
+
+  void run() {
+    prepare();
+    for (TaskId t = 0; t < graph_.tasks.size(); ++t) {
+      if (w_.pending[t] == 0) make_ready(t, 0);
+    }
+    dispatch(0);
+    while (!w_.events.empty()) {
+      const double now = w_.events.front().time;
+      while (!w_.events.empty() && w_.events.front().time == now) take_event();
+      dispatch(now);
+    }
+  }
+  bool complete() const { return finished_ == graph_.tasks.size(); }
+
+ private:
+  static bool later(const Workspace::Event& a, const Workspace::Event& b) {
+    return a.time > b.time || (a.time == b.time && a.task > b.task);
+  }
+
+  /// Calls f(predecessor, task) for every edge, stream order included where it binds.
+  template <class F>
+  void for_each_edge(const F& f) {
+    std::vector<TaskId>& last = w_.stack;
+    last.assign(graph_.lanes.size() * kStreams, kNoTask);
+    for (TaskId t = 0; t < graph_.tasks.size(); ++t) {
+      for (const TaskId d : graph_.dependencies(t)) f(d, t);
+      const Task& task = graph_.tasks[t];
+      if (!fixed_ || task.stream == Stream::None) continue;
+      TaskId& previous = last[stream_slot(task)];
+      if (previous != kNoTask) f(previous, t);
+      previous = t;
+    }
+  }
+
+  void prepare() {
+    const std::size_t n = graph_.tasks.size();
+    w_.pending.assign(n, 0);
+    w_.first_successor.assign(n + 2, 0);
+    for_each_edge([&](TaskId before, TaskId after) {
+      ++w_.pending[after];
+      ++w_.first_successor[before + 2];
+    });
+    for (std::size_t i = 2; i < n + 2; ++i) w_.first_successor[i] += w_.first_successor[i - 1];
+    w_.successors.resize(w_.first_successor[n + 1]);
+    for_each_edge([&](TaskId before, TaskId after) {
+      w_.successors[w_.first_successor[before + 1]++] = after;
+    });
+    w_.timeline.finish.assign(n, kUnfinished);
+    w_.events.clear();
+    w_.listed.clear();
+    w_.lanes.assign(graph_.lanes.size(), {});
+    w_.streams.resize(fixed_ ? 0 : graph_.lanes.size() * kStreams);
+    for (Workspace::StreamState& stream : w_.streams) {
+      stream.busy = stream.listed = false;
+      stream.ready.clear();
+    }
+  }
+
+  void push_event(double time, TaskId t, std::uint32_t version) {
+    w_.events.push_back({time, t, version});
+    std::push_heap(w_.events.begin(), w_.events.end(), later);
+  }
+
+  void take_event() {
+    const Workspace::Event event = w_.events.front();
+    std::pop_heap(w_.events.begin(), w_.events.end(), later);
+    w_.events.pop_back();
+    const Task& task = graph_.tasks[event.task];
+    if (feels_overlap(task)) {
+      Workspace::LaneState& lane = w_.lanes[task.lane];
+      if (event.version != lane.version) return;
+      lane.occupied = false;
+    }
+    finish(event.task, event.time);
+  }
+
+  void make_ready(TaskId t, double now) {
+    if (fixed_ || graph_.tasks[t].stream == Stream::None) {
+      start(t, now);
+      return;
+    }
+    const std::size_t slot = stream_slot(graph_.tasks[t]);
+    std::vector<TaskId>& ready = w_.streams[slot].ready;
+    ready.push_back(t);
+    std::push_heap(ready.begin(), ready.end(), std::greater<>());
+    list(slot);
+  }
+
+  void list(std::size_t slot) {
+    if (w_.streams[slot].listed) return;
+    w_.streams[slot].listed = true;
+    w_.listed.push_back(static_cast<std::uint32_t>(slot));
+  }
+
+  /// Streams choose only after everything that ends now has ended.
+  void dispatch(double now) {
+    for (const std::uint32_t slot : w_.listed) {
+      Workspace::StreamState& stream = w_.streams[slot];
+      stream.listed = false;
+      if (stream.busy || stream.ready.empty()) continue;
+      stream.busy = true;
+      const TaskId t = stream.ready.front();
+      std::pop_heap(stream.ready.begin(), stream.ready.end(), std::greater<>());
+      stream.ready.pop_back();
+      start(t, now);
+    }
+    w_.listed.clear();
+  }
+
+  void start(TaskId t, double now) {
+    const Task& task = graph_.tasks[t];
+    w_.timeline.start[t] = now;
+    Workspace::LaneState& lane = w_.lanes[task.lane];
+    if (feels_overlap(task)) {
+      lane.occupied = true;
+      lane.running = t;
+      lane.progress = {task.seconds, now, progress_rate(task, lane.communicating > 0)};
+      push_event(lane.progress.finish(), t, ++lane.version);
+      return;
+    }
+    if (is_communication(task.stream) && lane.communicating++ == 0) change_rate(lane, now);
+    push_event(now + task.seconds, t, 0);
+  }
+
+  void finish(TaskId t, double now) {
+    const Task& task = graph_.tasks[t];
+    w_.timeline.finish[t] = now;
+    w_.timeline.makespan = std::max(w_.timeline.makespan, now);
+    ++finished_;
+    Workspace::LaneState& lane = w_.lanes[task.lane];
+    if (is_communication(task.stream) && --lane.communicating == 0) change_rate(lane, now);
+    if (!fixed_ && task.stream != Stream::None) {
+      w_.streams[stream_slot(task)].busy = false;
+      list(stream_slot(task));
+    }
+    for (std::uint32_t i = w_.first_successor[t]; i < w_.first_successor[t + 1]; ++i) {
+      const TaskId next = w_.successors[i];
+      if (--w_.pending[next] == 0) make_ready(next, now);
+    }
+  }
+
+  void change_rate(Workspace::LaneState& lane, double now) {
+    if (!lane.occupied) return;
+    const Task& task = graph_.tasks[lane.running];
+    lane.progress.change_rate(now, progress_rate(task, lane.communicating > 0));
+    push_event(lane.progress.finish(), lane.running, ++lane.version);
+  }
+
+  const TaskGraph& graph_;
+  Workspace& w_;
+  const bool fixed_;
+  std::size_t finished_ = 0;
+};
+
+}  // namespace
+
+void evaluate_events(const TaskGraph& graph, Workspace& workspace, const EngineOptions& options) {
+  const bool fixed = options.dispatch == models::Dispatch::Fixed;
+  EventQueue queue(graph, workspace, fixed);
+  queue.run();
+  if (queue.complete()) return;
+  evaluate_depth_first(graph, workspace, fixed);  // finds the circle and throws
+  PACELINE_CHECK(queue.complete());
+}
+
+}  // namespace paceline::sim

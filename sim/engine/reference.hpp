@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <vector>
+
+#include "models/scenario/scenario.hpp"
+#include "sim/engine/overlap.hpp"
+#include "sim/task_graph.hpp"
+
+/// The reference engine: exact, deterministic, no shared resources.
+namespace paceline::sim {
+
+struct EngineOptions {
+  /// Fixed: the tasks of a stream run in the order they were added; a stream waits for its head.
+  /// Ready: a free stream takes, of its tasks whose dependencies have finished, the one added
+  /// first.
+  models::Dispatch dispatch = models::Dispatch::Fixed;
+};
+
+/// Memory of an evaluation. Reused over evaluations it stops allocating. Between calls only
+/// `timeline`, the last answer, means anything.
+struct Workspace {
+  Timeline timeline;
+  std::vector<double> stream_end;  ///< by lane and stream
+
+  std::vector<TaskId> previous;  ///< on the same stream; graphs added out of order only
+  std::vector<TaskId> stack;
+
+  /// The task may finish at `time`, unless the overlap state of its lane has changed since.
+  struct Event {
+    double time;
+    TaskId task;
+    std::uint32_t version;
+  };
+  struct StreamState {
+    bool busy = false;
+    bool listed = false;
+    std::vector<TaskId> ready;  ///< min-heap
+  };
+  struct LaneState {
+    std::uint32_t communicating = 0;  ///< tasks running on communication streams
+    std::uint32_t version = 0;
+    TaskId running = 0;  ///< the compute task that feels overlap, if `occupied`
+    bool occupied = false;
+    Progress progress;
+  };
+  std::vector<std::uint32_t> first_successor;  ///< CSR; event queue only, as all below
+  std::vector<TaskId> successors;
+  std::vector<std::uint32_t> pending;  ///< unfinished predecessors
+  std::vector<Event> events;           ///< min-heap
+  std::vector<StreamState> streams;    ///< by lane and stream
+  std::vector<std::uint32_t> listed;   ///< streams to look at before time moves on
+  std::vector<LaneState> lanes;
+};
+
+/// When every task starts and ends. A task starts when its dependencies and its predecessor on the
+/// same stream of the same lane have finished; sim/engine/overlap.hpp says how fast it runs.
+/// Throws base::Error naming the tasks when the graph has a cycle, a dependency, lane or stream
+/// that does not exist, or a time that is not a finite number >= 0.
+const Timeline& run_reference(const TaskGraph& graph, Workspace& workspace,
+                              const EngineOptions& options = {});
+Timeline run_reference(const TaskGraph& graph, const EngineOptions& options = {});
+
+}  // namespace paceline::sim

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/verify.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "base/error.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using Ranks = std::vector<std::vector<Action>>;
+
+/// One past the last action of the fused group that begins at `index`.
+std::size_t group_end(const std::vector<Action>& order, std::size_t index, std::size_t rank) {
+  while (order[index].fused) {
+    if (++index == order.size()) {
+      throw base::Error("program", "rank " + std::to_string(rank) +
+                                       " ends in a fused action without a companion");
+    }
+  }
+  return index + 1;
+}
+
+std::size_t action_count(const Ranks& order) {
+  std::size_t count = 0;
+  for (const auto& actions : order) count += actions.size();
+  return count;
+}
+
+/// Runs all ranks against each other, each as far as it gets before the next.
+class InOrder {
+ public:
+  InOrder(const Program& program, const ActionIndex& index)
+      : program_(program),
+        index_(index),
+        next_(program.order.size(), 0),
+        next_waiter_(program.order.size(), kNobody),
+        waiter_(index.keys(), kNobody) {}
+
+  std::vector<Position> run() {
+    std::vector<Position> result;
+    const std::size_t total = action_count(program_.order);
+    result.reserve(total);
+    for (std::size_t rank = 0; rank < program_.order.size(); ++rank) runnable_.push_back(rank);
+    while (!runnable_.empty()) {
+      const std::size_t rank = runnable_.front();
+      runnable_.pop_front();
+      while (next_[rank] < program_.order[rank].size() && run_group(rank, result)) {
+      }
+    }
+    if (result.size() < total) fail_circle();
+    return result;
+  }
+
+ private:
+  static constexpr std::int32_t kNobody = -1, kDone = -2;
+
+  bool done(const Action& action) const { return waiter_[index_.key(action)] == kDone; }
+
+  /// Something the action needs that has not run; null when there is none.
+  std::optional<Action> missing(const Action& action) const {
+    std::optional<Action> blocked;
+    index_.for_each_need(action, [&](const Action& need) {
+      if (!blocked && !done(need)) blocked = need;
+    });
+    return blocked;
+  }
+
+  bool run_group(std::size_t rank, std::vector<Position>& result) {
+    const std::vector<Action>& order = program_.order[rank];
+    const std::size_t end = group_end(order, next_[rank], rank);
+    for (std::size_t i = next_[rank]; i < end; ++i) {
+      const std::optional<Action> need = missing(order[i]);
+      if (!need) continue;
+      std::int32_t& waiter = waiter_[index_.key(*need)];
+      next_waiter_[rank] = waiter;
+      waiter = static_cast<std::int32_t>(rank);
+      return false;
+    }
+    for (; next_[rank] < end; ++next_[rank]) {
+      std::int32_t& waiter = waiter_[index_.key(order[next_[rank]])];
+      for (std::int32_t r = waiter; r >= 0; r = next_waiter_[static_cast<std::size_t>(r)]) {
+        runnable_.push_back(static_cast<std::size_t>(r));
+      }
+      waiter = kDone;
+      result.push_back({static_cast<std::int32_t>(rank), static_cast<std::int32_t>(next_[rank])});
+    }
+    return true;
+  }
+
+  /// From a stuck rank to the rank of what it waits for, until one comes again.
+  [[noreturn]] void fail_circle() const {
+    std::size_t rank = 0;
+    while (next_[rank] == program_.order[rank].size()) ++rank;
+    std::vector<bool> seen(program_.order.size(), false);
+    std::string text;
+    for (int named = 0; !seen[rank] && named < 8; ++named) {
+      seen[rank] = true;
+      const std::size_t end = group_end(program_.order[rank], next_[rank], rank);
+      for (std::size_t i = next_[rank]; i < end; ++i) {
+        const Action& action = program_.order[rank][i];
+        const std::optional<Action> need = missing(action);
+        if (!need) continue;
+        text += (text.empty() ? "" : "; ") + index_.describe(action) + " waits for " +
+                index_.describe(*need);
+        rank = static_cast<std::size_t>(index_.position(*need).rank);
+        break;
+      }
+    }
+    throw base::Error("program", "ranks wait for each other for ever", text);
+  }
+
+  const Program& program_;
+  const ActionIndex& index_;
+  std::vector<std::size_t> next_;  ///< by rank: position to run
+  std::vector<std::int32_t>
+      next_waiter_;                   ///< by rank: the next rank that waits for the same action
+  std::vector<std::int32_t> waiter_;  ///< by action: first rank that waits, or kDone
+  std::deque<std::size_t> runnable_;
+};
+
+std::optional<std::uint8_t> pass_named(const Program& program, std::string_view name) {
+  for (std::size_t i = 0; i < program.passes.size(); ++i) {
+    if (program.passes[i].name == name) return static_cast<std::uint8_t>(i);
+  }
+  return std::nullopt;
+}
+
+void check_one(const Program& program, const ActionIndex& index, Action action) {
+  const auto has = [&](std::string_view name) {
+    const std::optional<std::uint8_t> pass = pass_named(program, name);
+    if (!pass) return false;
+    action.pass = *pass;
+    return index.has(action);
+  };
+  const auto fail = [&](const std::string& problem) {
+    throw base::Error("program", "stage " + std::to_string(action.stage) + ", microbatch " +
+                                     std::to_string(action.microbatch) + ", slice " +
+                                     std::to_string(action.slice) + " " + problem);
+  };
+  const bool fused = has("BW"), input = has("B"), weight = has("W");
+  if (!has("F")) fail("has no F");
+  if (fused && (input || weight)) fail("has BW and a separate B or W");
+  if (!fused && !(input && weight)) fail("has neither BW nor both B and W");
+}
+
+/// Programs without F name passes of their own: all of them run everywhere.
+void check_all_passes(const Program& program, const ActionIndex& index, Action action) {
+  for (std::size_t pass = 0; pass < program.passes.size(); ++pass) {
+    action.pass = static_cast<std::uint8_t>(pass);
+    if (!index.has(action)) {
+      throw base::Error("program", to_text(action, program) + " stands nowhere");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<bool> storing_passes(const Program& program) {
+  std::vector<bool> stores(program.passes.size(), false);
+  for (const Pass& pass : program.passes) {
+    for (const std::uint8_t freed : pass.frees) {
+      if (program.passes.at(freed).direction == Direction::Down) stores[freed] = true;
+    }
+  }
+  return stores;
+}
+
+std::vector<Position> execution_order(const Program& program, const ActionIndex& index) {
+  return InOrder(program, index).run();
+}
+
+std::vector<Position> execution_order(const Program& program) {
+  return execution_order(program, ActionIndex(program));
+}
+
+std::vector<int> peak_in_flight(const Program& program) {
+  const ActionIndex index(program);
+  const std::vector<bool> stores = storing_passes(program);
+  std::vector<int> held(program.order.size(), 0), peak = held;
+  std::vector<bool> stored(index.keys(), false);
+  for (const Position at : execution_order(program, index)) {
+    const auto rank = static_cast<std::size_t>(at.rank);
+    const Action& action = program.order[rank][static_cast<std::size_t>(at.index)];
+    if (stores[action.pass]) {
+      stored[index.key(action)] = true;
+      peak[rank] = std::max(peak[rank], ++held[rank]);
+    }
+    for (const std::uint8_t pass : program.passes[action.pass].frees) {
+      if (!stores[pass]) continue;
+      Action freed = action;
+      freed.pass = pass;
+      if (!stored[index.key(freed)]) {
+        throw base::Error("program", index.describe(action) + " frees " + to_text(freed, program) +
+                                         ", which is not stored then");
+      }
+      stored[index.key(freed)] = false;
+      --held[static_cast<std::size_t>(index.position(freed).rank)];
+    }
+  }
+  for (std::size_t rank = 0; rank < held.size(); ++rank) {
+    if (held[rank] != 0) {
+      throw base::Error("program", "rank " + std::to_string(rank) + " ends with " +
+                                       std::to_string(held[rank]) + " inputs stored");
+    }
+  }
+  return peak;
+}
+
+void verify(const Program& program) {
+  const ActionIndex index(program);
+  const bool has_forward = pass_named(program, "F").has_value();
+  for (int stage = 0; stage < program.stages; ++stage) {
+    for (int microbatch = 0; microbatch < program.microbatches; ++microbatch) {
+      for (int slice = 0; slice < program.slices; ++slice) {
+        Action action;
+        action.stage = static_cast<std::int16_t>(stage);
+        action.microbatch = microbatch;
+        action.slice = static_cast<std::int16_t>(slice);
+        if (has_forward) {
+          check_one(program, index, action);
+        } else {
+          check_all_passes(program, index, action);
+        }
+      }
+    }
+  }
+  peak_in_flight(program);  // order and storage
+}
+
+std::vector<TaskId> critical_path(const TaskGraph& graph, const Timeline& timeline) {
+  constexpr TaskId kNone = 0xffffffffU;
+  std::vector<TaskId> last(graph.lanes.size() * kStreams, kNone),
+      previous(graph.tasks.size(), kNone);
+  // By start, not by order of addition: `ready` dispatch may have changed the order.
+  std::vector<TaskId> by_start(graph.tasks.size());
+  for (TaskId t = 0; t < by_start.size(); ++t) by_start[t] = t;
+  std::stable_sort(by_start.begin(), by_start.end(), [&](TaskId a, TaskId b) {
+    return std::pair(timeline.start[a], timeline.finish[a]) <
+           std::pair(timeline.start[b], timeline.finish[b]);
+  });
+  for (const TaskId t : by_start) {
+    const Task& task = graph.tasks[t];
+    if (task.stream == Stream::None) continue;
+    TaskId& slot = last[task.lane * std::size_t{kStreams} + static_cast<std::size_t>(task.stream)];
+    previous[t] = slot;
+    slot = t;
+  }
+  std::vector<TaskId> path;
+  TaskId at = kNone;
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    if (at == kNone || timeline.finish[t] > timeline.finish[at]) at = t;
+  }
+  while (at != kNone && path.size() < graph.tasks.size()) {
+    path.push_back(at);
+    TaskId before = kNone;
+    if (previous[at] != kNone && timeline.finish[previous[at]] == timeline.start[at]) {
+      before = previous[at];
+    }
+    for (const TaskId d : graph.dependencies(at)) {
+      if (timeline.finish[d] == timeline.start[at]) before = d;
+    }
+    at = before;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+}  // namespace paceline::sim
