@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "models/scenario/set.hpp"
+
+namespace paceline::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where sets live: the folder PACELINE_SCENARIOS names, the source tree, or beside an installed
+/// binary (bin/ and share/ have one parent).
+std::vector<fs::path> set_folders() {
+  std::vector<fs::path> folders;
+  if (const char* named = std::getenv("PACELINE_SCENARIOS"); named != nullptr && *named != '\0')
+    folders.emplace_back(fs::path(named) / "published");
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  if (!program.empty())
+    folders.push_back(program.parent_path().parent_path() / "share/paceline/scenarios/published");
+  folders.push_back(fs::path(PACELINE_SOURCE_SCENARIOS) / "published");
+  return folders;
+}
+
+}  // namespace
+
+std::vector<std::string> set_names() {
+  std::vector<std::string> names;
+  for (const fs::path& folder : set_folders()) {
+    std::error_code missing;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing))
+      if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::string set_file(const std::string& name) {
+  if (name.find('/') != std::string::npos || fs::path(name).extension() == ".yaml") return name;
+  for (const fs::path& folder : set_folders())
+    if (const fs::path file = folder / (name + ".yaml"); fs::exists(file)) return file.string();
+  const std::vector<std::string> names = set_names();
+  const std::string near = base::nearest(name, names);
+  std::string known;
+  for (const std::string& n : names) known += (known.empty() ? "" : ", ") + n;
+  throw base::Error("set " + name, "is not known",
+                    near.empty() ? "valid sets: " + known : "did you mean " + near + "?");
+}
+
+}  // namespace paceline::models
