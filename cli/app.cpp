@@ -22,7 +22,7 @@ constexpr AddCommand kCommands[] = {
 #undef PACELINE_COMMAND
 };
 
-int complain(const std::string& message, ExitCode code) {
+int complain(const std::string& message, int code) {
   std::string line = "paceline: " + message;
   while (!line.empty() && line.back() == '\n') line.pop_back();
   std::fprintf(stderr, "%s\n", line.c_str());

@@ -12,13 +12,11 @@ class App;
 /// that does the work and sets the exit code; it throws base::Error for bad input.
 namespace paceline::cli {
 
-/// Exit codes: the contract of the command line.
-enum ExitCode : int {
-  kDone = 0,
-  kAnswerIsNo = 1,  ///< the run is fine, the answer is "no": does not fit, bound exceeded
-  kBadInput = 2,
-  kMissing = 3,  ///< needed hardware or library is missing
-};
+// Exit codes: the contract of the command line.
+inline constexpr int kDone = 0;
+inline constexpr int kAnswerIsNo = 1;  ///< the run is fine, the answer is "no": does not fit, ...
+inline constexpr int kBadInput = 2;
+inline constexpr int kMissing = 3;  ///< needed hardware or library is missing
 
 #define PACELINE_COMMAND(name) void add_##name(CLI::App& program, int& exit_code);
 #include "cli/commands.def"
