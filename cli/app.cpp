@@ -9,7 +9,9 @@
 #include <cstring>
 #include <new>
 
+#include "base/config.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "cli/command.hpp"
 
 namespace paceline::cli {
@@ -43,9 +45,9 @@ std::string full_name(const CLI::App& app) {
 
 std::string unknown(const std::string& what, const std::string& word,
                     const std::vector<std::string>& names) {
-  std::string known;
-  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
-  return "unknown " + what + " '" + word + "'; known: " + known;
+  const std::string close = base::nearest(word, names);
+  return "unknown " + what + " '" + word + "'" +
+         (close.empty() ? "" : "; did you mean '" + close + "'?");
 }
 
 /// One line that says what is wrong with the arguments and what would be right.
@@ -107,6 +109,12 @@ void print(std::string_view text) {
   if (written && std::fflush(stdout) == 0) return;
   if (errno == EPIPE) return;
   throw base::Error("standard output", std::strerror(errno));
+}
+
+void answer(std::string_view text, std::string_view json, const std::string& json_file) {
+  if (json_file == "-") return print(json);
+  if (!json_file.empty()) base::write_file(json_file, json);
+  print(text);
 }
 
 int run(int argc, char** argv) {

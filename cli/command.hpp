@@ -28,5 +28,8 @@ void add_json_option(CLI::App& command, std::string& file);
 /// Writes text to standard output and flushes. A reader that went away (`| head`) is no error; a
 /// full disk is a base::Error.
 void print(std::string_view text);
+/// The answer of a command: its text, and its JSON where --json asks for it. With `--json -` the
+/// JSON alone goes to standard output, so that it can be piped.
+void answer(std::string_view text, std::string_view json, const std::string& json_file);
 
 }  // namespace paceline::cli
