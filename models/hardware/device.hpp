@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,42 +12,87 @@
 namespace paceline::models {
 
 enum class Precision { Fp32, Fp16, Bf16, Fp8 };
-inline constexpr std::array<base::Named<Precision>, 4> kPrecisions{{
-    {"fp32", Precision::Fp32}, {"fp16", Precision::Fp16}, {"bf16", Precision::Bf16},
-    {"fp8", Precision::Fp8}}};
+inline constexpr std::array<base::Named<Precision>, 4> kPrecisions{{{"fp32", Precision::Fp32},
+                                                                    {"fp16", Precision::Fp16},
+                                                                    {"bf16", Precision::Bf16},
+                                                                    {"fp8", Precision::Fp8}}};
 std::string_view to_text(Precision p);
 /// Bytes of one element as stored and sent: 4, 2, 2, 1.
 double element_bytes(Precision p);
 
+/// One number of a spec: its dotted key, its text as written and where it comes from. "unknown"
+/// with an empty source says that no public figure was found.
+struct Fact {
+  std::string key, value, source;
+};
+
 /// One accelerator, from its data sheet (models/specs/device/NAME.yaml). Rates are dense peaks of
-/// the matrix units; 0 means the precision is not supported. Bandwidths count one direction.
+/// the units that run matrix products (fp32: true fp32, not TF32); 0 means the precision is not
+/// supported. Bandwidths count one direction.
 struct Device {
   std::string name;
-  std::string source;
+  std::string source;       ///< the sources of its numbers, joined
+  std::string summary;      ///< product name, one line
+  std::string note;         ///< what to know, for example how a device is counted; may be empty
+  std::vector<Fact> facts;  ///< every number with its source, in file order
   std::string profile;      ///< models/specs/profile/NAME.json with its fitted constants
-  std::string generation;   ///< volta, turing, ampere, ada, hopper, blackwell, cdna2, cdna3, cpu
+  std::string generation;  ///< pascal, volta, turing, ampere, ada, hopper, blackwell, cdna2..4, cpu
   std::array<base::FlopsPerSecond, 4> matrix_rate{};  ///< by Precision
   base::FlopsPerSecond vector_rate;                   ///< fp32 outside the matrix units
   int multiprocessors = 0;                            ///< SMs or CUs, the width of one wave
-  base::Bytes memory;
+  base::Bytes memory;  ///< what a process can allocate, below the nominal size
   base::BytesPerSecond memory_bandwidth;
   base::BytesPerSecond host_bandwidth;  ///< PCIe or C2C to the host
   base::Watts tdp;
-  base::Watts idle;
+  std::optional<base::Watts> idle;  ///< absent: unknown
 };
 
-enum class LinkKind { NvLink, NvSwitch, Xgmi, Pcie, Infiniband, Roce, Efa, Slingshot, OmniPath, Tcpx, Ethernet };
+enum class LinkKind {
+  NvLink,
+  NvSwitch,
+  Xgmi,
+  Pcie,
+  Infiniband,
+  Roce,
+  Efa,
+  Slingshot,
+  OmniPath,
+  Tcpx,
+  Ethernet
+};
+
+inline constexpr std::array<base::Named<LinkKind>, 11> kLinkKinds{
+    {{"nvlink", LinkKind::NvLink},
+     {"nvswitch", LinkKind::NvSwitch},
+     {"xgmi", LinkKind::Xgmi},
+     {"pcie", LinkKind::Pcie},
+     {"infiniband", LinkKind::Infiniband},
+     {"roce", LinkKind::Roce},
+     {"efa", LinkKind::Efa},
+     {"slingshot", LinkKind::Slingshot},
+     {"omni-path", LinkKind::OmniPath},
+     {"tcpx", LinkKind::Tcpx},
+     {"ethernet", LinkKind::Ethernet}}};
+std::string_view to_text(LinkKind kind);
 
 /// One kind of link (models/specs/link/NAME.yaml).
 struct Link {
   std::string name;
-  std::string source;
+  std::string source;       ///< the sources of its numbers, joined
+  std::string summary;      ///< one line
+  std::string note;         ///< may be empty
+  std::vector<Fact> facts;  ///< every number with its source, in file order
   LinkKind kind = LinkKind::Infiniband;
   base::BytesPerSecond bandwidth;  ///< per device (inside a node) or per port (network), one way
   int lanes = 1;                   ///< NVLink links per device; 1 for networks
   double efficiency = 1;           ///< share of the bandwidth large transfers reach
   base::Seconds latency;           ///< one hop of a small (LL) message
   bool multicast = false;          ///< the switch adds and copies (NVLS)
+  double multicast_efficiency =
+      0;  ///< share of the bandwidth NVLS moves, (1 + 1/n) bytes a byte; 0 without
+
+  /// What large transfers reach, one way.
+  base::BytesPerSecond rate() const { return bandwidth * efficiency; }
 };
 
 /// Devices closer than the network: `size` consecutive device indices share `link`.
@@ -67,23 +113,59 @@ struct NodeGroup {
 };
 
 /// The machine a scenario runs on (models/specs/cluster/NAME.yaml, or inline). Device indices run
-/// over the groups in order.
+/// over the groups in order, node by node.
 struct Cluster {
   std::string name;
-  std::string source;
+  std::string source;       ///< the sources of its numbers, joined
+  std::string summary;      ///< one line
+  std::string note;         ///< may be empty
+  std::vector<Fact> facts;  ///< every number with its source, in file order
   std::vector<NodeGroup> groups;
   double oversubscription = 1;  ///< downlink over uplink bandwidth above the first switch
   int devices() const;
 };
 
-/// Reads specs by name from the spec folders (installed share/paceline/specs or the source tree;
-/// PACELINE_SPECS names further folders). Unknown names list the nearest valid ones.
-Device read_device(const std::string& name);
-Link read_link(const std::string& name);
-Cluster read_cluster(base::Fields fields);  ///< `{preset: dgx-h100, nodes: 8}` or inline groups
-/// Names of every spec of a kind ("device", "link", "cluster", "stack", "model", "profile").
+/// Limits of a cluster; beyond them the reader reports an error.
+inline constexpr int kMaxDevices = 10'000'000;
+inline constexpr int kMaxDevicesPerNode = 1024;
+inline constexpr int kMaxLevels = 4;
+inline constexpr int kMaxLevelSize = 65536;
+
+/// Reads specs by name from the spec folders. Unknown names list the nearest valid ones; `where`
+/// names the place that asked ("file:line:column: key") in messages. Every number of a spec carries
+/// its source: `{value: 312 TFLOP/s, source: sheet}`, `sheet` being a key of the spec's `sources`.
+Device read_device(const std::string& name, const std::string& where = "");
+Link read_link(const std::string& name, const std::string& where = "");
+Device read_device(const base::Document& document, const std::string& name);
+Link read_link(const base::Document& document, const std::string& name);
+
+/// A cluster as a scenario states it:
+///   {preset: dgx-h100, nodes: 8}, with optional device, devices, network, ports, efficiency (of
+///   the
+///     network), oversubscription and host in place of the preset's;
+///   {node: {device: h100-sxm, devices: 8, link: nvlink4-nvswitch, network: ndr400, ports: 8},
+///   nodes: 4},
+///     `levels: [{devices: 2, link: …}, {devices: 8, link: …}]` standing for `link` where needed;
+///   {groups: [{preset: …} | {node: …}, …]} for nodes of several kinds.
+/// A link is a name or `{bandwidth: 25 GB/s, latency: 5 us, …}`, over `spec: NAME` when given.
+Cluster read_cluster(base::Fields fields);
+/// The preset as it stands in its file.
+Cluster read_cluster(const std::string& preset, const std::string& where = "");
+Cluster read_cluster(const base::Document& document, const std::string& name);
+
+/// The folders that are searched, first hit wins: those named by PACELINE_SPECS (colon separated),
+/// share/paceline/specs beside the folder of the executable, the source tree.
+std::vector<std::string> spec_folders();
+/// Names of every spec of a kind ("device", "link", "cluster", "stack", "model", "profile"),
+/// sorted.
 std::vector<std::string> spec_names(std::string_view kind);
 /// The file of a spec; base::Error with the nearest valid names when there is none.
-std::string spec_path(std::string_view kind, const std::string& name, const std::string& where = "");
+std::string spec_path(std::string_view kind, const std::string& name,
+                      const std::string& where = "");
+
+/// Short text with the numbers, their units and sources, one a line.
+std::string describe(const Device& device);
+std::string describe(const Link& link);
+std::string describe(const Cluster& cluster);
 
 }  // namespace paceline::models

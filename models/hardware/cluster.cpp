@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+
+#include "models/hardware/device.hpp"
+#include "models/hardware/sourced.hpp"
+
+namespace paceline::models {
+namespace {
+
+/// One cluster being read: where its numbers come from and where they are recorded.
+struct Reading {
+  const SourceList& sources;
+  std::vector<Fact>& facts;
+  std::string prefix;  ///< "" or "groups.1."
+
+  int integer(base::Fields& fields, std::string_view key, int low, int high) const {
+    const auto read = [&](base::Fields& f, std::string_view k) { return f.integer(k, low, high); };
+    return static_cast<int>(sourced(fields, key, sources, facts, prefix, read));
+  }
+  double number(base::Fields& fields, std::string_view key, double low, double high) const {
+    const auto read = [&](base::Fields& f, std::string_view k) { return f.number(k, low, high); };
+    return sourced(fields, key, sources, facts, prefix, read);
+  }
+};
+
+std::string read_host(base::Fields& fields) {
+  static constexpr std::array<base::Named<std::string_view>, 3> kHosts{
+      {{"intel", "intel"}, {"amd", "amd"}, {"arm", "arm"}}};
+  return std::string(fields.choice<std::string_view>(
+      "host", std::span<const base::Named<std::string_view>>(kHosts)));
+}
+
+/// A level lies inside a node or covers whole nodes, divides the next one, and the last one covers
+/// the node: every pair of devices then has a link.
+void check_levels(const base::Fields& fields, std::string_view key, const NodeGroup& group) {
+  const int devices = group.devices_per_node;
+  int inner = 1;
+  for (const Level& level : group.levels) {
+    const std::string size = std::to_string(level.size);
+    if (level.size <= inner && !(level.size == 1 && inner == 1))
+      fields.fail(key, "level of " + size + " devices after one of " + std::to_string(inner),
+                  "list levels from the innermost to the outermost");
+    if (level.size % inner != 0)
+      fields.fail(key, "a level of " + std::to_string(inner) +
+                           " devices does not divide the next of " + size);
+    if (devices % level.size != 0 && level.size % devices != 0)
+      fields.fail(
+          key, "a level of " + size + " devices does not fit nodes of " + std::to_string(devices),
+          "it must divide the node or cover whole nodes");
+    inner = level.size;
+  }
+  if (inner < devices)
+    fields.fail(key, "no link joins the " + std::to_string(devices) + " devices of a node",
+                "the last level must have at least " + std::to_string(devices) + " devices");
+}
+
+void read_levels(base::Fields& node, const Reading& in, NodeGroup& group) {
+  if (node.has("link") && node.has("levels"))
+    node.fail("levels", "stands beside 'link'", "give one link for the whole node or the levels");
+  if (node.has("link")) {
+    group.levels.push_back(
+        {group.devices_per_node, read_link_at(node, "link", in.sources, nullptr)});
+    return;
+  }
+  if (!node.has("levels")) {
+    if (group.devices_per_node > 1)
+      node.fail("link", "missing", "name the link between the devices of a node, or give levels");
+    return;
+  }
+  const auto& items = node.list("levels");
+  if (items.empty() || items.size() > kMaxLevels)
+    node.fail("levels", "must have 1 to " + std::to_string(kMaxLevels) + " levels");
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string name = "levels." + std::to_string(i);
+    base::Fields level = node.view(items[i], name);
+    const Reading inside{in.sources, in.facts, in.prefix + name + "."};
+    const int size = inside.integer(level, "devices", 1, kMaxLevelSize);
+    group.levels.push_back({size, read_link_at(level, "link", in.sources, nullptr)});
+    level.done();
+  }
+  check_levels(node, "levels", group);
+}
+
+NodeGroup read_node(base::Fields node, const Reading& in) {
+  NodeGroup group;
+  group.device = read_device(node.text("device"), node.where("device"));
+  group.devices_per_node = in.integer(node, "devices", 1, kMaxDevicesPerNode);
+  read_levels(node, in, group);
+  if (node.has("network")) {
+    group.network = read_link_at(node, "network", in.sources, nullptr);
+    group.ports_per_node = in.integer(node, "ports", 1, 1024);
+  } else if (node.has("ports")) {
+    node.fail("ports", "stands without 'network'", "name the link of a port, for example ndr400");
+  }
+  group.host = read_host(node);
+  node.done();
+  return group;
+}
+
+/// Fewer devices a node: inner levels shrink to it, levels over several nodes keep their nodes.
+void take_devices(base::Fields& fields, const Reading& in, NodeGroup& group) {
+  const int before = group.devices_per_node;
+  const int after = in.integer(fields, "devices", 1, kMaxDevicesPerNode);
+  if (after > before)
+    fields.fail("devices", "the preset has " + std::to_string(before) + " devices a node",
+                "describe a larger node inline");
+  std::vector<Level> levels;
+  for (Level& level : group.levels) {
+    level.size = level.size >= before ? level.size / before * after : std::min(level.size, after);
+    if (level.size <= 1 || (!levels.empty() && levels.back().size == level.size)) continue;
+    levels.push_back(std::move(level));
+  }
+  group.levels = std::move(levels);
+  group.devices_per_node = after;
+  if (after > 1) check_levels(fields, "devices", group);
+}
+
+void override_network(base::Fields& fields, const Reading& in, NodeGroup& group) {
+  const bool had = group.ports_per_node > 0;
+  if (fields.has("network"))
+    group.network = read_link_at(fields, "network", in.sources, had ? &group.network : nullptr);
+  if (fields.has("ports")) {
+    if (!had && !fields.has("network"))
+      fields.fail("ports", "the preset has no network", "name the link of a port under 'network'");
+    group.ports_per_node = in.integer(fields, "ports", 1, 1024);
+  }
+  if (fields.has("network") && group.ports_per_node == 0)
+    fields.fail("ports", "missing", "the preset has no network: say how many ports a node has");
+  if (!fields.has("efficiency")) return;
+  if (group.ports_per_node == 0) fields.fail("efficiency", "the cluster has no network");
+  group.network.efficiency = in.number(fields, "efficiency", 1e-6, 1);
+}
+
+/// What a scenario may change of a preset.
+void apply_overrides(base::Fields& fields, const Reading& at, NodeGroup& group) {
+  const Reading in{at.sources, at.facts, at.prefix + "node."};
+  if (fields.has("device"))
+    group.device = read_device(fields.text("device"), fields.where("device"));
+  if (fields.has("devices")) take_devices(fields, in, group);
+  override_network(fields, in, group);
+  if (fields.has("host")) group.host = read_host(fields);
+}
+
+/// `{node: …, nodes: 4}`; several nodes that share no link need a network.
+NodeGroup read_nodes(base::Fields& fields, const Reading& in) {
+  NodeGroup group =
+      read_node(fields.map("node"), Reading{in.sources, in.facts, in.prefix + "node."});
+  group.nodes = in.integer(fields, "nodes", 1, kMaxDevices);
+  return group;
+}
+
+/// `{preset: …, nodes: …}` as one entry of `groups`.
+NodeGroup read_preset_group(base::Fields& fields, const Reading& in) {
+  const Cluster preset = read_cluster(fields.text("preset"), fields.where("preset"));
+  if (preset.groups.size() != 1)
+    fields.fail("preset", "'" + preset.name + "' has nodes of several kinds",
+                "name its kinds one by one");
+  for (const Fact& fact : preset.facts)
+    if (fact.key != "nodes" && fact.key != "oversubscription")
+      in.facts.push_back({in.prefix + fact.key, fact.value, fact.source});
+  NodeGroup group = preset.groups.front();
+  group.nodes = in.integer(fields, "nodes", 1, kMaxDevices);
+  apply_overrides(fields, in, group);
+  return group;
+}
+
+void read_groups(base::Fields& fields, const SourceList& sources, Cluster& cluster) {
+  const auto& items = fields.list("groups");
+  if (items.empty() || items.size() > 1000) fields.fail("groups", "must have 1 to 1000 groups");
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string name = "groups." + std::to_string(i);
+    base::Fields entry = fields.view(items[i], name);
+    const Reading in{sources, cluster.facts, name + "."};
+    cluster.groups.push_back(entry.has("preset") ? read_preset_group(entry, in)
+                                                 : read_nodes(entry, in));
+    entry.done();
+  }
+}
+
+int outermost(const NodeGroup& group) {
+  return group.levels.empty() ? group.devices_per_node : group.levels.back().size;
+}
+
+void check_cluster(const base::Fields& fields, std::string_view key, const Cluster& cluster) {
+  std::int64_t devices = 0;
+  for (const NodeGroup& group : cluster.groups) {
+    const std::int64_t here = std::int64_t{group.nodes} * group.devices_per_node;
+    devices += here;
+    const bool alone = cluster.groups.size() == 1 && here <= outermost(group);
+    if (group.ports_per_node == 0 && !alone)
+      fields.fail(key, "several nodes without a network between them",
+                  "give the link of a port and the ports a node has: network: ndr400, ports: 8");
+  }
+  if (devices > kMaxDevices)
+    fields.fail(key, std::to_string(devices) + " devices",
+                "at most " + std::to_string(kMaxDevices) + " are supported");
+}
+
+void read_oversubscription(base::Fields& fields, const Reading& in, Cluster& cluster) {
+  if (fields.has("oversubscription"))
+    cluster.oversubscription = in.number(fields, "oversubscription", 1, 1000);
+}
+
+/// The part that spec files and scenarios share: nodes of one or of several kinds.
+void read_body(base::Fields& fields, const SourceList& sources, Cluster& cluster) {
+  const Reading in{sources, cluster.facts, ""};
+  if (fields.has("groups"))
+    read_groups(fields, sources, cluster);
+  else if (fields.has("node"))
+    cluster.groups.push_back(read_nodes(fields, in));
+  else
+    fields.fail("node", "missing", "give preset, node or groups");
+  read_oversubscription(fields, in, cluster);
+  check_cluster(fields, fields.has("groups") ? "groups" : "nodes", cluster);
+}
+
+Cluster read_preset(base::Fields& fields) {
+  Cluster cluster = read_cluster(fields.text("preset"), fields.where("preset"));
+  const SourceList sources;
+  const Reading in{sources, cluster.facts, ""};
+  static constexpr std::array<std::string_view, 7> kOfOneKind{
+      "nodes", "device", "devices", "network", "ports", "efficiency", "host"};
+  if (cluster.groups.size() != 1)
+    for (const auto key : kOfOneKind)
+      if (fields.has(key)) fields.fail(key, "'" + cluster.name + "' has nodes of several kinds");
+  if (fields.has("nodes"))
+    cluster.groups.front().nodes = in.integer(fields, "nodes", 1, kMaxDevices);
+  if (cluster.groups.size() == 1) apply_overrides(fields, in, cluster.groups.front());
+  read_oversubscription(fields, in, cluster);
+  check_cluster(fields, fields.has("nodes") ? "nodes" : "preset", cluster);
+  return cluster;
+}
+
+std::string describe_group(const NodeGroup& group) {
+  std::string out = "  " + std::to_string(group.nodes) + (group.nodes == 1 ? " node" : " nodes") +
+                    " of " + std::to_string(group.devices_per_node) + " x " + group.device.name;
+  for (const Level& level : group.levels)
+    out += ", " + level.link.name + " joins " + std::to_string(level.size);
+  if (group.ports_per_node > 0)
+    out += ", network " + std::to_string(group.ports_per_node) + " x " + group.network.name;
+  return out + ", host " + group.host + "\n";
+}
+
+}  // namespace
+
+int Cluster::devices() const {
+  int total = 0;
+  for (const NodeGroup& group : groups) total += group.nodes * group.devices_per_node;
+  return total;
+}
+
+Cluster read_cluster(base::Fields fields) {
+  Cluster cluster;
+  if (fields.has("preset")) {
+    for (const auto key : {"node", "groups"})
+      if (fields.has(key))
+        fields.fail(key, "stands beside 'preset'", "give preset, node or groups");
+    cluster = read_preset(fields);
+  } else {
+    const SourceList sources;
+    cluster.name = fields.text("name", "inline");
+    cluster.summary = "described in the scenario";
+    read_body(fields, sources, cluster);
+  }
+  fields.done();
+  cluster.source = joined_sources(cluster.facts);
+  return cluster;
+}
+
+Cluster read_cluster(const base::Document& document, const std::string& name) {
+  base::Fields fields(document, document.root);
+  Cluster cluster;
+  cluster.name = name;
+  cluster.summary = fields.text("summary");
+  cluster.note = fields.text("note", "");
+  read_body(fields, read_sources(fields), cluster);
+  fields.done();
+  cluster.source = joined_sources(cluster.facts);
+  return cluster;
+}
+
+Cluster read_cluster(const std::string& preset, const std::string& where) {
+  return read_cluster(base::read_document(spec_path("cluster", preset, where)), preset);
+}
+
+std::string describe(const Cluster& cluster) {
+  std::string out = cluster.name + ": " + cluster.summary + "\n";
+  if (!cluster.note.empty()) out += "  " + cluster.note + "\n";
+  for (const NodeGroup& group : cluster.groups) out += describe_group(group);
+  return out + facts_table(cluster.facts);
+}
+
+}  // namespace paceline::models
