@@ -25,8 +25,9 @@ struct GroupLayout {
   int domains = 0;           ///< domains the group touches; above 1 the network takes part
   int ranks_per_domain = 0;  ///< the most members in one domain
   int nodes = 0;
-  int ranks_per_node = 0;    ///< the most members on one node
-  int nodes_per_domain = 0;  ///< the most nodes the group has in one domain
+  int ranks_per_node = 0;  ///< the most members on one node
+  int nodes_per_domain =
+      0;  ///< the most nodes the group has in one domain (1 but for racks like NVL72)
 
   const Link* common =
       nullptr;  ///< the innermost link that joins all members; null when there is none
@@ -41,6 +42,8 @@ struct GroupLayout {
   int step_count = 0;
 
   bool crosses_network() const { return domains > 1; }
+  /// Network ports the group's nodes of one domain have together; network_share divides these too.
+  int ports_per_domain() const { return ports_per_node * nodes_per_domain; }
   /// What the slowest node of the group can send, one way, while its sibling groups do the same:
   /// ports times their large-message rate over the share; 0 without a network.
   base::BytesPerSecond node_rate() const;
