@@ -22,6 +22,17 @@ struct Reading {
     const auto read = [&](base::Fields& f, std::string_view k) { return f.number(k, low, high); };
     return sourced(fields, key, sources, facts, prefix, read);
   }
+
+  /// A link by name or in place; what a map states is recorded with the cluster's own numbers.
+  Link link(base::Fields& fields, std::string_view key, const Link* under) const {
+    Link read = read_link_at(fields, key, sources, under);
+    const base::Value& node = fields.at(key);
+    for (const base::Field& field : node.fields)
+      for (const Fact& fact : read.facts)
+        if (fact.key == field.key)
+          put_fact(facts, {prefix + std::string(key) + "." + fact.key, fact.value, fact.source});
+    return read;
+  }
 };
 
 std::string read_host(base::Fields& fields) {
@@ -59,8 +70,7 @@ void read_levels(base::Fields& node, const Reading& in, NodeGroup& group) {
   if (node.has("link") && node.has("levels"))
     node.fail("levels", "stands beside 'link'", "give one link for the whole node or the levels");
   if (node.has("link")) {
-    group.levels.push_back(
-        {group.devices_per_node, read_link_at(node, "link", in.sources, nullptr)});
+    group.levels.push_back({group.devices_per_node, in.link(node, "link", nullptr)});
     return;
   }
   if (!node.has("levels")) {
@@ -76,7 +86,7 @@ void read_levels(base::Fields& node, const Reading& in, NodeGroup& group) {
     base::Fields level = node.view(items[i], name);
     const Reading inside{in.sources, in.facts, in.prefix + name + "."};
     const int size = inside.integer(level, "devices", 1, kMaxLevelSize);
-    group.levels.push_back({size, read_link_at(level, "link", in.sources, nullptr)});
+    group.levels.push_back({size, inside.link(level, "link", nullptr)});
     level.done();
   }
   check_levels(node, "levels", group);
@@ -88,7 +98,7 @@ NodeGroup read_node(base::Fields node, const Reading& in) {
   group.devices_per_node = in.integer(node, "devices", 1, kMaxDevicesPerNode);
   read_levels(node, in, group);
   if (node.has("network")) {
-    group.network = read_link_at(node, "network", in.sources, nullptr);
+    group.network = in.link(node, "network", nullptr);
     group.ports_per_node = in.integer(node, "ports", 1, 1024);
   } else if (node.has("ports")) {
     node.fail("ports", "stands without 'network'", "name the link of a port, for example ndr400");
@@ -119,7 +129,7 @@ void take_devices(base::Fields& fields, const Reading& in, NodeGroup& group) {
 void override_network(base::Fields& fields, const Reading& in, NodeGroup& group) {
   const bool had = group.ports_per_node > 0;
   if (fields.has("network"))
-    group.network = read_link_at(fields, "network", in.sources, had ? &group.network : nullptr);
+    group.network = in.link(fields, "network", had ? &group.network : nullptr);
   if (fields.has("ports")) {
     if (!had && !fields.has("network"))
       fields.fail("ports", "the preset has no network", "name the link of a port under 'network'");
@@ -130,6 +140,9 @@ void override_network(base::Fields& fields, const Reading& in, NodeGroup& group)
   if (!fields.has("efficiency")) return;
   if (group.ports_per_node == 0) fields.fail("efficiency", "the cluster has no network");
   group.network.efficiency = in.number(fields, "efficiency", 1e-6, 1);
+  for (const Fact& fact : in.facts)
+    if (fact.key == in.prefix + "efficiency")
+      put_fact(group.network.facts, {"efficiency", fact.value, fact.source});
 }
 
 /// What a scenario may change of a preset.

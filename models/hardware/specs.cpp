@@ -92,9 +92,12 @@ std::string spec_path(std::string_view kind, const std::string& name, const std:
     }
   const auto names = spec_names(kind);
   const std::string close = base::nearest(name, names);
-  std::string hint = close.empty() ? "" : "did you mean '" + close + "'? ";
-  hint += names.empty() ? "no " + std::string(kind) + " specs were found" : "known:";
-  for (std::size_t i = 0; i < names.size(); ++i) hint += (i ? ", " : " ") + names[i];
+  std::string hint =
+      "did you mean '" + close + "'? `paceline list " + std::string(kind) + "s` shows all";
+  if (close.empty()) {
+    hint = names.empty() ? "no " + std::string(kind) + " specs were found" : "known:";
+    for (std::size_t i = 0; i < names.size(); ++i) hint += (i ? ", " : " ") + names[i];
+  }
   throw base::Error(place, "unknown " + std::string(kind) + " '" + name + "'", hint);
 }
 

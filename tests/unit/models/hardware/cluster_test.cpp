@@ -85,6 +85,10 @@ TEST_CASE("a network stated by its numbers, over the preset's or over a spec", "
   CHECK(own.groups[0].levels[0].link.bandwidth.value == 100e9);
   CHECK(own.groups[0].levels[0].size == 8);
   CHECK(own.name == "inline");
+  const std::string text = describe(own);
+  for (const char* part : {"node.network.bandwidth  25 GB/s", "node.link.latency       2 us",
+                           "3 nodes of 8 x h100-sxm, inline joins 8, network 2 x inline, host amd"})
+    CHECK(text.find(part) != std::string::npos);
 }
 
 TEST_CASE("fewer devices a node shrink the levels with it", "[models]") {

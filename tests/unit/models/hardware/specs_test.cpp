@@ -151,6 +151,23 @@ TEST_CASE("figures of the data sheets arrive unchanged", "[models]") {
   CHECK(hdr.latency.value == Approx(5e-6));
 }
 
+TEST_CASE("a description holds every number, its unit and its source", "[models]") {
+  const std::string device = describe(models::read_device("h100-sxm"));
+  for (const char* part :
+       {"h100-sxm: NVIDIA H100 SXM5, 80 GB (hopper, profile h100-sxm)",
+        "matrix_rate.fp8   1978.9 TFLOP/s  NVIDIA H100 Tensor Core GPU architecture whitepaper, "
+        "2022",
+        "memory            79.11 GiB ", "tdp               700 W ", "idle              unknown\n"})
+    CHECK(device.find(part) != std::string::npos);
+  const std::string link = describe(models::read_link("hdr200"));
+  CHECK(link.find("bandwidth   200 Gb/s  InfiniBand Trade Association roadmap") !=
+        std::string::npos);
+  const std::string cluster = describe(models::read_cluster("gb200-nvl72"));
+  CHECK(
+      cluster.find("18 nodes of 4 x gb200, nvlink5-nvl72 joins 72, network 4 x ndr400, host arm") !=
+      std::string::npos);
+}
+
 TEST_CASE("a number without its source is refused", "[models]") {
   const SpecFolder folder("unsourced");
   const std::string head = "summary: x\nkind: nvlink\nsources:\n  sheet: \"A\"\n";
