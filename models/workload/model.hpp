@@ -26,12 +26,14 @@ struct Attention {
   bool qkv_bias = false, out_bias = false;
   bool output_gate = false;       ///< queries carry a gate of the same width (Qwen3-Next)
   bool shared_kv = false;         ///< keys double as values: no value projection
+  bool reuses_kv = false;         ///< keys and values of an earlier layer: no projection of either
   bool sinks = false;             ///< one learned logit per head
   QkNorm qk_norm = QkNorm::None;
   // MLA
   std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0, nope_dim = 0;
   // Linear
   std::int64_t key_heads = 0, value_heads = 0, conv = 0;
+  bool operator==(const Attention&) const = default;
 };
 
 struct Mlp {
@@ -39,6 +41,7 @@ struct Mlp {
   Activation activation = Activation::Gelu;
   bool gated = false;      ///< up and gate projections (SwiGLU, GeGLU)
   bool bias = false;
+  bool operator==(const Mlp&) const = default;
 };
 
 struct Experts {
@@ -49,6 +52,7 @@ struct Experts {
   bool shared_gate = false;       ///< one logit scales the shared expert (Qwen)
   bool router_bias = false;       ///< a learned or balancing bias per expert
   bool expert_bias = false;
+  bool operator==(const Experts&) const = default;
 };
 
 /// One kind of layer; a model lists its layers by kind.
@@ -59,6 +63,7 @@ struct Layer {
   int norms = 2;    ///< full-width norms of the block
   bool parallel = false;  ///< attention and MLP read the same input
   std::int64_t extra_parameters = 0;  ///< small named leftovers a family has (gates, scales)
+  bool operator==(const Layer&) const = default;
 };
 
 struct Model {
@@ -76,10 +81,13 @@ struct Model {
   bool embedding_norm = false;     ///< a norm after the embedding (BLOOM)
   NormKind norm = NormKind::Layer;
   bool norm_bias = true;           ///< LayerNorm without bias exists (MPT, DBRX)
+  bool norm_weight = true;         ///< a norm without learned values exists (OLMo 1)
   bool rotary = false;
   std::vector<Layer> kinds;
   std::vector<int> layers;         ///< kind of each layer, in order
   int prediction_layers = 0;       ///< multi-token-prediction layers after the last (kind of the last)
+  std::int64_t vision_parameters = 0;  ///< image tower and projector, where they could be counted
+  int scale_block = 0;  ///< FP8 checkpoints keep one scale per block x block weights; 0 = none
   std::int64_t extra_parameters = 0;
   std::vector<std::string> notes;  ///< what the config leaves out or was assumed: shown as assumptions
 };
@@ -88,16 +96,33 @@ struct Model {
 std::int64_t layer_parameters(const Model& model, const Layer& layer);
 std::int64_t active_layer_parameters(const Model& model, const Layer& layer);
 std::int64_t embedding_parameters(const Model& model);  ///< tokens, positions, projections in
-std::int64_t head_parameters(const Model& model);       ///< 0 when tied; final norm not counted
+/// The matrix from hidden to vocabulary and its bias: 0 when tied, but for a projection to a
+/// narrower embedding. The final norm is not counted.
+std::int64_t head_parameters(const Model& model);
+/// The language model. Prediction layers are trained beside it and dropped afterwards.
 std::int64_t total_parameters(const Model& model, bool with_prediction_layers = false);
+/// Those one token uses: the total without the routed experts it is not sent to.
 std::int64_t active_parameters(const Model& model);
+/// One multi-token-prediction layer: a layer of the last kind, the projection of the two inputs and
+/// three norms (DeepSeek-V3, section 2.2). Its embedding and head are those of the model.
+std::int64_t prediction_layer_parameters(const Model& model);
+/// Block scales an FP8 checkpoint keeps beside its weights; 0 without Model::scale_block.
+std::int64_t checkpoint_scales(const Model& model, bool with_prediction_layers);
 
 /// A Hugging Face config.json as downloaded. Unknown architectures: an Error listing the supported
 /// model types. Keys that do not matter are ignored; keys that change the count are not guessed.
 Model read_huggingface(const base::Document& document);
-/// `huggingface: file.json` (relative to the scenario), `preset: gpt3-175b`, or explicit fields.
+/// `huggingface: file.json` (relative to the scenario), `preset: gpt3-175b`, or explicit fields
+/// (hidden, layers, heads, kv_heads, head_dim, ffn, activation, vocab, positions, norm, tied, bias,
+/// parallel). `layers` and `vocab` beside the first two cut or resize the model.
 Model read_model(base::Fields fields, const std::string& scenario_folder);
 /// Model types read_huggingface knows.
 std::vector<std::string> supported_model_types();
+
+/// An Error when a size is not positive, heads do not fit, a layer names no kind, or the model has
+/// more than 10^16 parameters. Every count above is exact for a model that passes.
+void check_model(const Model& model, const std::string& where);
+/// Shape, parameters (total and active) and notes in a few lines, for `list` and `check`.
+std::string describe(const Model& model);
 
 }  // namespace paceline::models
