@@ -51,9 +51,11 @@ Sizes read_sizes(Input& in, const Defaults& defaults) {
   a.heads = c.size({"num_attention_heads", "n_head", "n_heads", "num_heads"}, limits::kHeads,
                    fallback(defaults.heads));
   a.kv_heads = read_kv_heads(c, a.heads, defaults.kv_heads);
-  a.head_dim = a.value_dim = read_head_dim(c, s.hidden, a.heads, defaults.head_dim);
-  s.ffn = c.size({"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"}, limits::kWidth,
-                 fallback(defaults.ffn < 0 ? 4 * s.hidden : defaults.ffn));
+  if (defaults.head_dim != kUnread)
+    a.head_dim = a.value_dim = read_head_dim(c, s.hidden, a.heads, defaults.head_dim);
+  if (defaults.ffn != kUnread)
+    s.ffn = c.size({"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"}, limits::kWidth,
+                   fallback(defaults.ffn == kFourHidden ? 4 * s.hidden : defaults.ffn));
   for (std::string_view key : {"max_position_embeddings", "n_positions", "max_seq_len",
                                "seq_length", "model_max_length", "n_ctx"})
     if (s.context == 0 && c.given({key})) s.context = c.size({key}, limits::kContext);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/workload/huggingface_config.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -15,6 +16,15 @@ std::string kind_text(const base::Value& v) {
     case base::Value::Kind::Scalar: break;
   }
   return (v.quoted ? "the text \"" : "") + v.text.substr(0, 40) + (v.quoted ? "\"" : "");
+}
+
+/// Quoted, as JSON texts are, or a plain YAML word.
+bool is_text(const base::Value& v) {
+  if (v.kind != base::Value::Kind::Scalar) return false;
+  if (v.quoted) return true;
+  const char first = v.text.empty() ? '0' : v.text[0];
+  const bool letter = (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z');
+  return letter && v.text != "true" && v.text != "false";
 }
 
 bool same(const base::Value& a, const base::Value& b) {
@@ -105,8 +115,7 @@ std::string Config::text(Keys keys, std::string_view fallback) {
   std::string_view key;
   const base::Value* v = pick(keys, key);
   if (v == nullptr) return std::string(fallback);
-  if (v->kind != base::Value::Kind::Scalar || !v->quoted)
-    fail(key, "is " + kind_text(*v), "must be a text");
+  if (!is_text(*v)) fail(key, "is " + kind_text(*v), "must be a text");
   return v->text;
 }
 
@@ -116,8 +125,7 @@ std::vector<std::string> Config::texts(std::string_view key) const {
   if (v->kind != base::Value::Kind::List) fail(key, "is " + kind_text(*v), "must be a list");
   std::vector<std::string> out;
   for (const base::Value& item : v->items) {
-    if (item.kind != base::Value::Kind::Scalar || !item.quoted)
-      fail(key, "holds " + kind_text(item), "must be a list of texts");
+    if (!is_text(item)) fail(key, "holds " + kind_text(item), "must be a list of texts");
     out.push_back(item.text);
   }
   return out;
@@ -158,7 +166,9 @@ void Config::fail(std::string_view key, const std::string& problem, const std::s
 }
 
 void Config::note_default(std::string_view key, const std::string& value) {
-  defaulted_.push_back(std::string(key) + " = " + value);
+  std::string text = std::string(key) + " = " + value;
+  if (std::find(defaulted_.begin(), defaulted_.end(), text) == defaulted_.end())
+    defaulted_.push_back(std::move(text));
 }
 
 Activation activation_named(const Config& config, std::string_view key, const std::string& name) {

@@ -62,7 +62,8 @@ struct Input {
 
 /// Class defaults of one model type, from configuration_<type>.py of transformers. 0: the class has
 /// none and the key is required (vocab, ffn, heads), or the value follows from others (kv_heads =
-/// heads, head_dim = hidden / heads).
+/// heads, head_dim = hidden / heads). kUnread: the family states the value in its own way.
+inline constexpr Size kFourHidden = -1, kUnread = -2;
 struct Defaults {
   Size vocab = 0, ffn = 0, heads = 0, kv_heads = 0, head_dim = 0, context = 0;
   bool tied = false;
