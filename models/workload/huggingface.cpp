@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/message.hpp"
 #include "models/workload/huggingface_config.hpp"
 #include "models/workload/model.hpp"
 
@@ -97,9 +98,10 @@ const Reader* reader_of(std::string_view type) {
 [[noreturn]] void unknown_type(const Config& config, const std::string& type) {
   const std::vector<std::string> types = supported_model_types();
   const std::string close = base::nearest(type, types);
-  std::string hint = close.empty() ? "supported: " : "did you mean " + close + "? supported: ";
+  std::string hint =
+      close.empty() ? "supported: " : "did you mean " + base::quote(close) + "? supported: ";
   for (std::size_t i = 0; i < types.size(); ++i) hint += (i > 0 ? ", " : "") + types[i];
-  config.fail("model_type", "unknown architecture \"" + type.substr(0, 60) + "\"", hint);
+  config.fail("model_type", "unknown architecture " + base::quote(type), hint);
 }
 
 /// Files people mistake for a config, told by a key that only they have.
@@ -118,7 +120,8 @@ constexpr std::array kMistaken{
     Mistaken{"_class_name", "a diffusers config; only language models are supported"},
     Mistaken{"image_processor_type", "a processor config; give the config.json beside it"},
     Mistaken{"__metadata__", "a safetensors header; give the config.json beside it"},
-    Mistaken{"ffn_dim_multiplier", "Meta's params.json; give the config.json of the converted model"},
+    Mistaken{"ffn_dim_multiplier",
+             "Meta's params.json; give the config.json of the converted model"},
     Mistaken{"train_batch_size", "a DeepSpeed config; give the model's config.json"},
 };
 
@@ -163,7 +166,7 @@ std::string read_name(Config& config, const std::string& file) {
   for (std::string_view key : {"_name_or_path", "name_or_path"})
     if (config.given({key}) && !config.text({key}, "").empty()) name = config.text({key}, "");
   while (!name.empty() && (name.back() == '/' || name.back() == '\\')) name.pop_back();
-  return name.substr(name.find_last_of("/\\") + 1).substr(0, 80);
+  return base::one_line(name.substr(name.find_last_of("/\\") + 1), 80);
 }
 
 void note_defaults(const Input& in, Model& model) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/message.hpp"
 #include "models/workload/huggingface_config.hpp"
 
 namespace paceline::models::huggingface {
 namespace {
-
 
 std::optional<Size> fallback(Size value) {
   return value > 0 ? std::optional<Size>(value) : std::nullopt;
@@ -115,7 +115,7 @@ std::vector<std::string> read_layer_types(const Config& config, Size layers, Key
     if (std::find(known.begin(), known.end(), type) != known.end()) continue;
     std::string all;
     for (std::string_view name : known) all += (all.empty() ? "" : ", ") + std::string(name);
-    config.fail("layer_types", "\"" + type.substr(0, 40) + "\" is not supported", "known: " + all);
+    config.fail("layer_types", base::quote(type) + " is not supported", "known: " + all);
   }
   return types;
 }

@@ -5,17 +5,23 @@
 #include <array>
 #include <utility>
 
+#include "base/message.hpp"
+
 namespace paceline::models::huggingface {
 namespace {
 
 std::string kind_text(const base::Value& v) {
   switch (v.kind) {
-    case base::Value::Kind::Null: return "null";
-    case base::Value::Kind::List: return "a list";
-    case base::Value::Kind::Map: return "an object";
-    case base::Value::Kind::Scalar: break;
+    case base::Value::Kind::Null:
+      return "null";
+    case base::Value::Kind::List:
+      return "a list";
+    case base::Value::Kind::Map:
+      return "an object";
+    case base::Value::Kind::Scalar:
+      break;
   }
-  return (v.quoted ? "the text \"" : "") + v.text.substr(0, 40) + (v.quoted ? "\"" : "");
+  return v.quoted ? "the text " + base::quote(v.text) : base::one_line(v.text, 40);
 }
 
 /// Quoted, as JSON texts are, or a plain YAML word.
@@ -155,10 +161,8 @@ std::optional<Config> Config::map(std::string_view key) const {
 std::string Config::where(std::string_view key) const {
   const base::Value* v = find(key);
   const base::Place place = v != nullptr ? v->place : map_->place;
-  std::string out = document_->file;
-  if (place.line > 0)
-    out += ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
-  return out + ": " + (path_.empty() ? "" : path_ + ".") + std::string(key);
+  return base::place_text(*document_, place) + ": " + (path_.empty() ? "" : path_ + ".") +
+         std::string(key);
 }
 
 void Config::fail(std::string_view key, const std::string& problem, const std::string& hint) const {
@@ -193,7 +197,7 @@ Activation activation_named(const Config& config, std::string_view key, const st
     if (known == name) return value;
     all += (all.empty() ? "" : ", ") + std::string(known);
   }
-  config.fail(key, "unknown activation \"" + name + "\"", "known: " + all);
+  config.fail(key, "unknown activation " + base::quote(name), "known: " + all);
 }
 
 }  // namespace paceline::models::huggingface

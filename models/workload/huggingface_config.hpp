@@ -37,9 +37,9 @@ class Config {
   bool required_flag(std::string_view key);
   double number(std::string_view key, double fallback);  ///< finite
   std::string text(Keys keys, std::string_view fallback);
-  std::vector<std::string> texts(std::string_view key) const;   ///< absent or null = empty
-  std::vector<Size> integers(std::string_view key) const;       ///< absent or null = empty
-  std::optional<Config> map(std::string_view key) const;        ///< absent or null = none
+  std::vector<std::string> texts(std::string_view key) const;  ///< absent or null = empty
+  std::vector<Size> integers(std::string_view key) const;      ///< absent or null = empty
+  std::optional<Config> map(std::string_view key) const;       ///< absent or null = none
   /// `file:line:column: path.key`.
   std::string where(std::string_view key) const;
   [[noreturn]] void fail(std::string_view key, const std::string& problem,

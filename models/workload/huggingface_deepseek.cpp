@@ -65,7 +65,8 @@ Model read_deepseek(Input& in) {
     read_latent(c, layer.attention);
   }
   layer.experts = read_fine_experts(c);
-  // The balancing bias of "noaux_tc" routing is stored with the weights (DeepSeek-V3, section 2.1.2).
+  // The balancing bias of "noaux_tc" routing is stored with the weights (DeepSeek-V3,
+  // section 2.1.2).
   const bool v3 = c.type() != "deepseek" && c.type() != "deepseek_v2";
   layer.experts.router_bias = c.text({"topk_method"}, v3 ? "noaux_tc" : "greedy") == "noaux_tc";
   add_layers(c, model, layer, sizes.layers);

@@ -18,10 +18,18 @@ struct Generation {
 
 constexpr std::array kGenerations{
     Generation{"gemma", {256000, 24576, 16, 16, 256, 8192, true, "gelu_pytorch_tanh"}},
-    Generation{"gemma2", {256000, 9216, 8, 4, 256, 8192, true, "gelu_pytorch_tanh"}, 4,
-               QkNorm::None, 2, 4096},
-    Generation{"gemma3_text", {262208, 9216, 8, 4, 256, 131072, true, "gelu_pytorch_tanh"}, 4,
-               QkNorm::PerHead, 6, 4096},
+    Generation{"gemma2",
+               {256000, 9216, 8, 4, 256, 8192, true, "gelu_pytorch_tanh"},
+               4,
+               QkNorm::None,
+               2,
+               4096},
+    Generation{"gemma3_text",
+               {262208, 9216, 8, 4, 256, 131072, true, "gelu_pytorch_tanh"},
+               4,
+               QkNorm::PerHead,
+               6,
+               4096},
 };
 
 const Generation& generation_of(const std::string& type) {
@@ -60,9 +68,9 @@ namespace {
 struct Gemma4 {
   Sizes sizes;
   Size global_head_dim = 0, global_kv_heads = 0;
-  bool shared_kv = false;   ///< keys double as values where attention is global
-  Size reusing = 0;         ///< the last layers that take keys and values from earlier ones
-  bool double_wide = false; ///< their MLP is twice as wide
+  bool shared_kv = false;    ///< keys double as values where attention is global
+  Size reusing = 0;          ///< the last layers that take keys and values from earlier ones
+  bool double_wide = false;  ///< their MLP is twice as wide
   Size per_layer = 0, per_layer_vocab = 0;  ///< embedding of its own for each layer
   Size window = 0;
   Experts experts;
@@ -124,9 +132,8 @@ Layer gemma4_layer(Config& c, const Gemma4& g, bool global, bool reusing) {
 Model read_gemma4(Input& in) {
   const Gemma4 g = read_gemma4_sizes(in);
   Model model = start(in, g.sizes, NormKind::Rms);
-  std::vector<std::string> types =
-      read_layer_types(in.text, g.sizes.layers, {"sliding_attention", "full_attention"},
-                       sliding_but_every, 6);
+  std::vector<std::string> types = read_layer_types(
+      in.text, g.sizes.layers, {"sliding_attention", "full_attention"}, sliding_but_every, 6);
   types.back() = "full_attention";  // the class forces it
   for (Size i = 0; i < g.sizes.layers; ++i)
     append(model, gemma4_layer(in.text, g, types[static_cast<std::size_t>(i)] == "full_attention",

@@ -57,7 +57,8 @@ Model read_gpt2(Input& in) {
   model.rotary = false;
   model.positions = sizes.context;
   if (in.text.flag({"add_cross_attention"}, false))
-    in.text.fail("add_cross_attention", "is true", "only decoders without an encoder are supported");
+    in.text.fail("add_cross_attention", "is true",
+                 "only decoders without an encoder are supported");
   repeat(model, plain_layer(sizes), sizes.layers);
   return model;
 }
@@ -85,8 +86,8 @@ Model read_gptj(Input& in) {
   return model;
 }
 
-// `falcon`, and the names of its first releases: RefinedWebModel (1B, 7B) and RefinedWeb (40B), whose
-// layers are the "new decoder architecture".
+// `falcon`, and the names of its first releases: RefinedWebModel (1B, 7B) and RefinedWeb (40B),
+// whose layers are the "new decoder architecture".
 Model read_falcon(Input& in) {
   Config& c = in.text;
   Sizes sizes = read_sizes(in, {65024, kFourHidden, 71, 0, 0, 2048, true, "gelu"});
@@ -101,8 +102,7 @@ Model read_falcon(Input& in) {
   Layer layer = plain_layer(sizes);
   layer.mlp.bias = layer.attention.qkv_bias = layer.attention.out_bias = c.flag({"bias"}, false);
   layer.parallel = new_form || c.flag({"parallel_attn"}, true);
-  const bool two = !layer.parallel ||
-                   (new_form && c.size({"num_ln_in_parallel_attn"}, 2, 2) == 2);
+  const bool two = !layer.parallel || (new_form && c.size({"num_ln_in_parallel_attn"}, 2, 2) == 2);
   layer.norms = two ? 2 : 1;
   repeat(model, layer, sizes.layers);
   return model;
@@ -127,8 +127,9 @@ Model read_mpt(Input& in) {
     if (type == "grouped_query_attention")
       layer.attention.kv_heads = attention->size({"kv_n_heads"}, limits::kHeads);
     if (attention->flag({"qk_ln"}, false))  // over the whole width, with the norms' bias rule
-      layer.extra_parameters = (sizes.hidden + layer.attention.kv_heads * sizes.attention.head_dim) *
-                               (model.norm_bias ? 2 : 1);
+      layer.extra_parameters =
+          (sizes.hidden + layer.attention.kv_heads * sizes.attention.head_dim) *
+          (model.norm_bias ? 2 : 1);
   }
   repeat(model, layer, sizes.layers);
   return model;
@@ -145,8 +146,8 @@ Model read_bloom(Input& in) {
   return model;
 }
 
-// The position table has two rows more than positions. OPT-350M norms behind the block, has no final
-// norm and a narrower embedding with projections in and out.
+// The position table has two rows more than positions. OPT-350M norms behind the block, has no
+// final norm and a narrower embedding with projections in and out.
 Model read_opt(Input& in) {
   Config& c = in.text;
   const Sizes sizes = read_sizes(in, {50272, 3072, 12, 0, 0, 2048, true, "relu"});

@@ -3,19 +3,19 @@
 
 #include "models/workload/huggingface_config.hpp"
 
-/// Families whose block is the one of Llama (norm, attention, norm, gated MLP), give or take biases,
-/// a norm of queries and keys, a sliding window or a MLP without gate.
+/// Families whose block is the one of Llama (norm, attention, norm, gated MLP), give or take
+/// biases, a norm of queries and keys, a sliding window or a MLP without gate.
 namespace paceline::models::huggingface {
 namespace {
 
 enum class Bias {
   None,
-  Qkv,         ///< always on queries, keys and values
-  Key,         ///< `attention_bias`: all four projections; absent = false
-  InternLm,    ///< `bias`: all four projections; absent = true
-  StableLm,    ///< `use_qkv_bias`; absent = false
-  StarCoder,   ///< `use_bias`: all four and the MLP; absent = true
-  SeedOss,     ///< `attention_bias`, absent = true, and `attention_out_bias`, absent = false
+  Qkv,        ///< always on queries, keys and values
+  Key,        ///< `attention_bias`: all four projections; absent = false
+  InternLm,   ///< `bias`: all four projections; absent = true
+  StableLm,   ///< `use_qkv_bias`; absent = false
+  StarCoder,  ///< `use_bias`: all four and the MLP; absent = true
+  SeedOss,    ///< `attention_bias`, absent = true, and `attention_out_bias`, absent = false
 };
 enum class Window {
   None,
@@ -37,16 +37,45 @@ struct Family {
 constexpr std::array kFamilies{
     Family{"llama", {32000, 11008, 32, 0, 0, 2048}, Bias::Key, true},
     Family{"Yi", {64000, 11008, 32, 4, 0, 4096}},
-    Family{"mistral", {32000, 14336, 32, 8, 0, 131072}, Bias::None, false, true, NormKind::Rms,
-           QkNorm::None, Window::Always},
-    Family{"qwen2", {151936, 22016, 32, 32, 0, 32768}, Bias::Qkv, false, true, NormKind::Rms,
-           QkNorm::None, Window::Qwen},
-    Family{"qwen3", {151936, 22016, 32, 32, 128, 32768}, Bias::Key, false, true, NormKind::Rms,
-           QkNorm::PerHead, Window::Qwen},
-    Family{"qwen3_vl_text", {151936, 22016, 32, 32, 128, 128000}, Bias::Key, false, true,
-           NormKind::Rms, QkNorm::PerHead},
-    Family{"phi3", {32064, 8192, 32, 0, 0, 4096}, Bias::None, false, true, NormKind::Rms,
-           QkNorm::None, Window::Always},
+    Family{"mistral",
+           {32000, 14336, 32, 8, 0, 131072},
+           Bias::None,
+           false,
+           true,
+           NormKind::Rms,
+           QkNorm::None,
+           Window::Always},
+    Family{"qwen2",
+           {151936, 22016, 32, 32, 0, 32768},
+           Bias::Qkv,
+           false,
+           true,
+           NormKind::Rms,
+           QkNorm::None,
+           Window::Qwen},
+    Family{"qwen3",
+           {151936, 22016, 32, 32, 128, 32768},
+           Bias::Key,
+           false,
+           true,
+           NormKind::Rms,
+           QkNorm::PerHead,
+           Window::Qwen},
+    Family{"qwen3_vl_text",
+           {151936, 22016, 32, 32, 128, 128000},
+           Bias::Key,
+           false,
+           true,
+           NormKind::Rms,
+           QkNorm::PerHead},
+    Family{"phi3",
+           {32064, 8192, 32, 0, 0, 4096},
+           Bias::None,
+           false,
+           true,
+           NormKind::Rms,
+           QkNorm::None,
+           Window::Always},
     Family{"granite", {32000, 11008, 32, 0, 0, 2048}, Bias::Key, true},
     Family{"smollm3", {128256, 11008, 16, 4, 0, 32768, true}, Bias::Key, true},
     Family{"internlm", {103168, 11008, 32, 0, 0, 2048}, Bias::InternLm},
@@ -54,12 +83,22 @@ constexpr std::array kFamilies{
     Family{"baichuan", {}},
     Family{"seed_oss", {155136, 27648, 80, 8, 128, 524288}, Bias::SeedOss, true},
     Family{"arcee", {32000, 18432, 32, 0, 0, 4096, false, "relu2"}, Bias::Key, true, false},
-    Family{"nemotron", {256000, 24576, 48, 0, 0, 4096, false, "relu2"}, Bias::Key, true, false,
+    Family{"nemotron",
+           {256000, 24576, 48, 0, 0, 4096, false, "relu2"},
+           Bias::Key,
+           true,
+           false,
            NormKind::Layer},
-    Family{"stablelm", {50304, 6912, 32, 32, 0, 4096}, Bias::StableLm, false, true,
-           NormKind::Layer},
-    Family{"starcoder2", {49152, 12288, 24, 2, 0, 4096, true, "gelu_pytorch_tanh"},
-           Bias::StarCoder, false, false, NormKind::Layer, QkNorm::None, Window::Always},
+    Family{
+        "stablelm", {50304, 6912, 32, 32, 0, 4096}, Bias::StableLm, false, true, NormKind::Layer},
+    Family{"starcoder2",
+           {49152, 12288, 24, 2, 0, 4096, true, "gelu_pytorch_tanh"},
+           Bias::StarCoder,
+           false,
+           false,
+           NormKind::Layer,
+           QkNorm::None,
+           Window::Always},
 };
 
 const Family& family_of(const std::string& type) {
@@ -71,11 +110,20 @@ const Family& family_of(const std::string& type) {
 void read_biases(Config& c, const Family& family, Layer& layer) {
   Attention& a = layer.attention;
   switch (family.bias) {
-    case Bias::None: break;
-    case Bias::Qkv: a.qkv_bias = true; break;
-    case Bias::Key: a.qkv_bias = a.out_bias = c.flag({"attention_bias"}, false); break;
-    case Bias::InternLm: a.qkv_bias = a.out_bias = c.flag({"bias"}, true); break;
-    case Bias::StableLm: a.qkv_bias = c.flag({"use_qkv_bias"}, false); break;
+    case Bias::None:
+      break;
+    case Bias::Qkv:
+      a.qkv_bias = true;
+      break;
+    case Bias::Key:
+      a.qkv_bias = a.out_bias = c.flag({"attention_bias"}, false);
+      break;
+    case Bias::InternLm:
+      a.qkv_bias = a.out_bias = c.flag({"bias"}, true);
+      break;
+    case Bias::StableLm:
+      a.qkv_bias = c.flag({"use_qkv_bias"}, false);
+      break;
     case Bias::StarCoder:
       a.qkv_bias = a.out_bias = layer.mlp.bias = c.flag({"use_bias"}, true);
       break;
@@ -162,9 +210,8 @@ Model read_cohere(Input& in) {
   }
   const Size window = c.size({"sliding_window"}, limits::kContext, 4096);
   const Size pattern = c.size({"sliding_window_pattern"}, limits::kLayers, 4);
-  for (const std::string& type :
-       read_layer_types(c, sizes.layers, {"sliding_attention", "full_attention"},
-                        sliding_but_every, pattern)) {
+  for (const std::string& type : read_layer_types(
+           c, sizes.layers, {"sliding_attention", "full_attention"}, sliding_but_every, pattern)) {
     layer.attention.window = type == "sliding_attention" ? window : 0;
     append(model, layer);
   }

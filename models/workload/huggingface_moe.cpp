@@ -17,7 +17,8 @@ Layer sparse_of(Layer layer) {
   return layer;
 }
 
-Experts read_experts(Config& c, Keys count, Size count_default, Size per_token_default, Size width) {
+Experts read_experts(Config& c, Keys count, Size count_default, Size per_token_default,
+                     Size width) {
   Experts e;
   e.count = c.size(count, limits::kExperts, count_default);
   e.per_token = c.size({"num_experts_per_tok", "experts_per_token"}, e.count,
@@ -36,8 +37,8 @@ bool contains(const std::vector<Size>& list, Size value) {
 Model read_mixtral(Input& in) {
   Config& c = in.text;
   const bool olmoe = c.type() == "olmoe", phi = c.type() == "phimoe";
-  const Defaults defaults = olmoe ? Defaults{50304, 2048, 16, 0, 0, 4096}
-                            : phi ? Defaults{32064, 6400, 32, 8, 0, 131072}
+  const Defaults defaults = olmoe                      ? Defaults{50304, 2048, 16, 0, 0, 4096}
+                            : phi                      ? Defaults{32064, 6400, 32, 8, 0, 131072}
                             : c.type() == "granitemoe" ? Defaults{32000, 11008, 32, 0, 0, 2048}
                                                        : Defaults{32000, 14336, 32, 8, 0, 131072};
   const Sizes sizes = read_sizes(in, defaults);
@@ -55,7 +56,8 @@ Model read_mixtral(Input& in) {
   return model;
 }
 
-// Qwen1.5-MoE, Qwen2-MoE (a shared expert with a gate), Qwen3-MoE and the text part of Qwen3-VL-MoE.
+// Qwen1.5-MoE, Qwen2-MoE (a shared expert with a gate), Qwen3-MoE and the text part of
+// Qwen3-VL-MoE.
 Model read_qwen_moe(Input& in) {
   Config& c = in.text;
   const bool second = c.type() == "qwen2_moe", vl = c.type() == "qwen3_vl_moe_text";
@@ -65,14 +67,12 @@ Model read_qwen_moe(Input& in) {
   const Sizes sizes = read_sizes(in, defaults);
   Model model = start(in, sizes, NormKind::Rms);
   Layer layer = gated_layer(sizes);
-  const Size width =
-      c.size({"moe_intermediate_size"}, limits::kWidth, second || vl ? 1408 : 768);
+  const Size width = c.size({"moe_intermediate_size"}, limits::kWidth, second || vl ? 1408 : 768);
   layer.experts = second || vl ? read_experts(c, {"num_experts"}, 60, 4, width)
                                : read_experts(c, {"num_experts"}, 128, 8, width);
   if (second) {
     layer.attention.qkv_bias = c.flag({"qkv_bias"}, true);
-    layer.experts.shared_width =
-        c.size({"shared_expert_intermediate_size"}, limits::kWidth, 5632);
+    layer.experts.shared_width = c.size({"shared_expert_intermediate_size"}, limits::kWidth, 5632);
     layer.experts.shared_gate = true;
   } else {
     layer.attention.qk_norm = QkNorm::PerHead;
@@ -121,7 +121,8 @@ Model read_qwen3_next(Input& in) {
   }
   model.prediction_layers = 1;
   model.notes.push_back(
-      "Qwen3-Next checkpoints may hold one prediction layer that no key names; the count without it "
+      "Qwen3-Next checkpoints may hold one prediction layer that no key names; the count without "
+      "it "
       "is the model's");
   return model;
 }
@@ -157,17 +158,16 @@ Model read_gpt_oss(Input& in) {
   layer.attention.sinks = true;
   layer.attention.qkv_bias = layer.attention.out_bias = c.flag({"attention_bias"}, true);
   const Size window = c.size({"sliding_window"}, limits::kContext, 128);
-  for (const std::string& type :
-       read_layer_types(c, sizes.layers, {"sliding_attention", "full_attention"},
-                        sliding_but_every, 2)) {
+  for (const std::string& type : read_layer_types(
+           c, sizes.layers, {"sliding_attention", "full_attention"}, sliding_but_every, 2)) {
     layer.attention.window = type == "sliding_attention" ? window : 0;
     append(model, sparse_of(layer));
   }
   return model;
 }
 
-// Experts in every interleave_moe_layer_step-th layer beside one shared expert of the same width; the
-// other layers are dense and wider. Three of four layers see chunks only.
+// Experts in every interleave_moe_layer_step-th layer beside one shared expert of the same width;
+// the other layers are dense and wider. Three of four layers see chunks only.
 Model read_llama4(Input& in) {
   Config& c = in.text;
   const Sizes sizes = read_sizes(in, {202048, 8192, 40, 8, 128, 131072});

@@ -21,13 +21,15 @@ Tower read_tower(Config& v) {
   return t;
 }
 
-/// Encoder block of both towers: four projections and two MLP matrices with biases, two layer norms.
+/// Encoder block of both towers: four projections and two MLP matrices with biases, two layer
+/// norms.
 Size block(const Tower& t) {
   return 4 * (t.hidden * t.hidden + t.hidden) + 2 * t.hidden * t.width + t.width + t.hidden +
          4 * t.hidden;
 }
 
-// modeling_llama4.py: class token, norms before and behind, an adapter of two matrices, a projector.
+// modeling_llama4.py: class token, norms before and behind, an adapter of two matrices, a
+// projector.
 Size llama4_tower(Config& v, Size text_hidden) {
   const Tower t = read_tower(v);
   const Size in = v.size({"projector_input_dim"}, limits::kHidden);

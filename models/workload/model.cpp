@@ -8,7 +8,7 @@ namespace {
 struct Matrix {
   std::int64_t rows = 0, columns = 0, copies = 1;
   bool bias = false;
-  bool routed = false;      ///< of the routed experts: a token uses only some copies
+  bool routed = false;        ///< of the routed experts: a token uses only some copies
   bool low_precision = true;  ///< quantized in FP8 checkpoints
 };
 
@@ -61,9 +61,15 @@ void add_mlp(Matrices& out, std::int64_t hidden, std::int64_t width, bool gated,
 Matrices matrices(const Model& model, const Layer& layer) {
   Matrices out;
   switch (layer.attention.kind) {
-    case AttentionKind::Heads: add_heads(out, model.hidden, layer.attention); break;
-    case AttentionKind::Latent: add_latent(out, model.hidden, layer.attention); break;
-    case AttentionKind::Linear: add_linear(out, model.hidden, layer.attention); break;
+    case AttentionKind::Heads:
+      add_heads(out, model.hidden, layer.attention);
+      break;
+    case AttentionKind::Latent:
+      add_latent(out, model.hidden, layer.attention);
+      break;
+    case AttentionKind::Linear:
+      add_linear(out, model.hidden, layer.attention);
+      break;
   }
   const Experts& e = layer.experts;
   add_mlp(out, model.hidden, layer.mlp.width, layer.mlp.gated, layer.mlp.bias);
@@ -83,9 +89,12 @@ std::int64_t norm_parameters(const Model& model) {
 
 std::int64_t qk_norm_parameters(const Attention& a) {
   switch (a.qk_norm) {
-    case QkNorm::None: return 0;
-    case QkNorm::PerHead: return a.head_dim * (a.reuses_kv ? 1 : 2);
-    case QkNorm::Whole: return (a.heads + a.kv_heads) * a.head_dim;
+    case QkNorm::None:
+      return 0;
+    case QkNorm::PerHead:
+      return a.head_dim * (a.reuses_kv ? 1 : 2);
+    case QkNorm::Whole:
+      return (a.heads + a.kv_heads) * a.head_dim;
   }
   return 0;
 }
@@ -95,8 +104,12 @@ std::int64_t vectors(const Model& model, const Layer& layer) {
   const Attention& a = layer.attention;
   std::int64_t n = layer.norms * norm_parameters(model) + layer.extra_parameters;
   switch (a.kind) {
-    case AttentionKind::Heads: n += qk_norm_parameters(a) + (a.sinks ? a.heads : 0); break;
-    case AttentionKind::Latent: n += a.q_rank + a.kv_rank; break;
+    case AttentionKind::Heads:
+      n += qk_norm_parameters(a) + (a.sinks ? a.heads : 0);
+      break;
+    case AttentionKind::Latent:
+      n += a.q_rank + a.kv_rank;
+      break;
     case AttentionKind::Linear:
       // Convolution over queries, keys and values; step bias and decay per head; the output norm.
       n += a.conv * (2 * a.key_heads * a.head_dim + a.value_heads * a.value_dim);

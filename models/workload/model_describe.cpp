@@ -23,10 +23,14 @@ std::string exact(std::int64_t n) {
 
 std::string_view text(Activation a, bool gated) {
   switch (a) {
-    case Activation::Gelu: return gated ? "GeGLU" : "GELU";
-    case Activation::Silu: return gated ? "SwiGLU" : "SiLU";
-    case Activation::Relu: return gated ? "ReGLU" : "ReLU";
-    case Activation::SquaredRelu: return gated ? "gated squared ReLU" : "squared ReLU";
+    case Activation::Gelu:
+      return gated ? "GeGLU" : "GELU";
+    case Activation::Silu:
+      return gated ? "SwiGLU" : "SiLU";
+    case Activation::Relu:
+      return gated ? "ReGLU" : "ReLU";
+    case Activation::SquaredRelu:
+      return gated ? "gated squared ReLU" : "squared ReLU";
   }
   return "";
 }
