@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace paceline::reports {
+
+/// A file that appears whole or not at all. Opening it proves that the path can be written, so
+/// long work can start afterwards; the content goes to a hidden neighbour that commit() renames.
+/// "-" is standard output; pipes and devices are written directly. All errors are base::Error.
+class OutputFile {
+ public:
+  explicit OutputFile(std::string path);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();  ///< removes what was not committed
+
+  void write(std::string_view text);
+  /// Everything is on its way to the disk: fails here rather than in commit().
+  void flush();
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* what) const;
+  std::string path_;       ///< as given, for messages
+  std::string target_;     ///< with links resolved
+  std::string temporary_;  ///< "" when written directly
+  std::FILE* file_ = nullptr;
+};
+
+}  // namespace paceline::reports

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/result_json.hpp"
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "reports/names.hpp"
+
+namespace paceline::reports {
+
+namespace {
+
+using base::JsonWriter;
+
+void texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& items) {
+  json.key(key).begin_array();
+  for (const std::string& item : items) json.value(std::string_view(item));
+  json.end_array();
+}
+
+void text(JsonWriter& json, std::string_view key, const std::string& value) {
+  json.field(key, std::string_view(value));
+}
+
+/// An open list: names with values, zeros left out.
+template <class Values>
+void open_list(JsonWriter& json, std::string_view key, const std::vector<std::string>& names,
+               const Values& values) {
+  json.key(key).begin_object();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (values[i] != 0) json.field(names[i], values[i]);
+  }
+  json.end_object();
+}
+
+void write_scenario(JsonWriter& json, const Answer& a) {
+  json.key("scenario").begin_object();
+  text(json, "name", a.scenario);
+  text(json, "file", a.file);
+  text(json, "hash", a.hash);
+  text(json, "model", a.model);
+  json.field("parameters", a.parameters);
+  text(json, "machine", a.machine);
+  json.field("devices", a.devices);
+  text(json, "stack", a.stack);
+  texts(json, "profiles", a.profiles);
+  const models::Parallel& p = a.parallel;
+  json.key("parallel").begin_object();
+  json.field("tp", p.tp).field("pp", p.pp).field("cp", p.cp).field("dp", p.dp);
+  json.field("ep", p.ep).field("etp", p.etp);
+  texts(json, "order", p.order);
+  json.field("zero", p.zero).field("shard", p.shard);
+  json.field("sequence_parallel", p.sequence_parallel).field("ring_cp", p.ring_cp);
+  json.end_object();
+  json.key("schedule").begin_object();
+  text(json, "name", a.schedule.name);
+  json.field("chunks", a.schedule.chunks);
+  const bool fixed = a.schedule.dispatch == models::Dispatch::Fixed;
+  json.field("dispatch", fixed ? "fixed" : "ready").end_object();
+  json.key("batch").begin_object();
+  json.field("global", a.batch.global).field("micro", a.batch.micro);
+  json.field("sequence", a.batch.sequence).end_object();
+  text(json, "precision", a.precision);
+  text(json, "recompute", a.recompute);
+  text(json, "attention", a.attention);
+  text(json, "optimizer", a.optimizer);
+  json.end_object();
+}
+
+void write_class(JsonWriter& json, const sim::MemoryPeak& peak, const RankClass& rank_class) {
+  json.begin_object();
+  text(json, "ranks", rank_class.ranks);
+  json.field("lane", peak.lane).field("representative", peak.representative);
+  json.field("members", peak.members).field("pipeline_rank", rank_class.pipeline_rank);
+  json.key("stages").begin_array(true);
+  for (const int stage : rank_class.stages) json.value(stage);
+  json.end_array();
+  text(json, "ends", rank_class.ends);
+  json.field("peak_bytes", peak.peak_bytes).field("reserved_bytes", peak.reserved_bytes);
+  json.field("capacity_bytes", peak.capacity_bytes).field("fits", peak.fits());
+  json.field("peak_at_s", peak.at_seconds);
+  text(json, "peak_during", rank_class.at);
+  open_list(json, "parts_bytes", memory_part_keys(), peak.parts);
+  json.end_object();
+}
+
+void write_memory(JsonWriter& json, const Answer& a) {
+  const sim::MemoryPeak* peak = fullest(a.result);
+  json.key("memory").begin_object();
+  json.field("peak_bytes", peak == nullptr ? 0.0 : peak->peak_bytes);
+  json.field("reserved_bytes", peak == nullptr ? 0.0 : peak->reserved_bytes);
+  json.field("capacity_bytes", peak == nullptr ? 0.0 : peak->capacity_bytes);
+  json.field("fits", a.result.fits());
+  json.key("per_rank").begin_array();
+  for (std::size_t i = 0; i < a.classes.size(); ++i) {
+    write_class(json, a.result.memory[i], a.classes[i]);
+  }
+  json.end_array().end_object();
+}
+
+void write_numbers(JsonWriter& json, const sim::Result& r) {
+  text(json, "engine", r.engine);
+  json.key("seed").null();  // nothing is random
+  json.field("step_time_s", r.step_time);
+  json.key("step_time_band_s").begin_array(true);
+  json.value(r.step_time_low).value(r.step_time_high).end_array();
+  json.field("tokens_per_s", r.tokens_per_s).field("samples_per_s", r.samples_per_s);
+  json.field("mfu", r.mfu).field("hfu", r.hfu);
+  json.field("model_flops_per_step", r.model_flops);
+  json.field("hardware_flops_per_step", r.hardware_flops);
+  json.key("bubble_fraction").begin_object();
+  json.field("makespan", r.bubble_makespan).field("longest_stage", r.bubble_longest_stage);
+  json.end_object();
+  open_list(json, "breakdown_s", part_keys(), r.breakdown);
+  json.field("breakdown_lane", r.critical_lane);
+}
+
+constexpr double kAny = 1e300;
+constexpr std::int64_t kCount = std::int64_t{1} << 53;
+
+int small(base::Fields& from, std::string_view key, std::int64_t low = 0) {
+  return static_cast<int>(from.integer(key, low, 2'000'000'000));
+}
+
+template <class Values>
+void read_open_list(base::Fields from, const std::vector<std::string>& names, Values& values) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    values[i] = from.number(names[i], -kAny, kAny, 0.0);
+  }
+  from.done();
+}
+
+void read_parallel(base::Fields from, models::Parallel& p) {
+  p.tp = small(from, "tp", 1);
+  p.pp = small(from, "pp", 1);
+  p.cp = small(from, "cp", 1);
+  p.dp = small(from, "dp", 1);
+  p.ep = small(from, "ep", 1);
+  p.etp = small(from, "etp", 1);
+  p.order = from.text_list("order");
+  p.zero = small(from, "zero");
+  p.shard = small(from, "shard");
+  p.sequence_parallel = from.flag("sequence_parallel");
+  p.ring_cp = from.flag("ring_cp");
+  from.done();
+}
+
+void read_scenario_block(base::Fields from, Answer& a) {
+  a.scenario = from.text("name");
+  a.file = from.text("file");
+  a.hash = from.text("hash");
+  a.model = from.text("model");
+  a.parameters = from.integer("parameters", 0, kCount);
+  a.machine = from.text("machine");
+  a.devices = small(from, "devices");
+  a.stack = from.text("stack");
+  a.profiles = from.text_list("profiles");
+  read_parallel(from.map("parallel"), a.parallel);
+  base::Fields schedule = from.map("schedule");
+  a.schedule.name = schedule.text("name");
+  a.schedule.chunks = small(schedule, "chunks", 1);
+  static constexpr base::Named<models::Dispatch> kDispatch[] = {{"fixed", models::Dispatch::Fixed},
+                                                                {"ready", models::Dispatch::Ready}};
+  a.schedule.dispatch =
+      schedule.choice("dispatch", std::span<const base::Named<models::Dispatch>>(kDispatch));
+  schedule.done();
+  base::Fields batch = from.map("batch");
+  a.batch.global = batch.integer("global", 0, kCount);
+  a.batch.micro = batch.integer("micro", 0, kCount);
+  a.batch.sequence = batch.integer("sequence", 0, kCount);
+  batch.done();
+  a.precision = from.text("precision");
+  a.recompute = from.text("recompute");
+  a.attention = from.text("attention");
+  a.optimizer = from.text("optimizer");
+  from.done();
+}
+
+void read_class(base::Fields from, Answer& a) {
+  sim::MemoryPeak peak;
+  RankClass rank_class;
+  rank_class.ranks = from.text("ranks");
+  peak.lane = small(from, "lane");
+  peak.representative = small(from, "representative");
+  peak.members = from.integer("members", 1, kCount);
+  rank_class.pipeline_rank = small(from, "pipeline_rank");
+  for (const base::Value& stage : from.list("stages")) {
+    rank_class.stages.push_back(static_cast<int>(
+        base::parse_integer(stage.text, from.where(stage, "stages"), 0, 2'000'000'000)));
+  }
+  rank_class.ends = from.text("ends");
+  peak.peak_bytes = from.number("peak_bytes", 0, kAny);
+  peak.reserved_bytes = from.number("reserved_bytes", 0, kAny);
+  peak.capacity_bytes = from.number("capacity_bytes", 0, kAny);
+  if (from.flag("fits") != peak.fits()) {
+    from.fail("fits", "contradicts reserved_bytes and capacity_bytes", "was the file edited?");
+  }
+  peak.at_seconds = from.number("peak_at_s", 0, kAny);
+  rank_class.at = from.text("peak_during");
+  read_open_list(from.map("parts_bytes"), memory_part_keys(), peak.parts);
+  from.done();
+  a.result.memory.push_back(peak);
+  a.classes.push_back(rank_class);
+}
+
+void read_memory(base::Fields from, Answer& a) {
+  from.number("peak_bytes", 0, kAny);  // of the fullest class: follows from per_rank
+  from.number("reserved_bytes", 0, kAny);
+  from.number("capacity_bytes", 0, kAny);
+  const bool fits = from.flag("fits");
+  std::size_t index = 0;
+  for (const base::Value& item : from.list("per_rank")) {
+    read_class(from.view(item, "per_rank." + std::to_string(index++)), a);
+  }
+  if (fits != a.result.fits()) from.fail("fits", "contradicts per_rank", "was the file edited?");
+  from.done();
+}
+
+void read_numbers(base::Fields& from, sim::Result& r) {
+  r.engine = from.text("engine");
+  from.find("seed");
+  r.step_time = from.number("step_time_s", 0, kAny);
+  const auto& band = from.list("step_time_band_s");
+  if (band.size() != 2) from.fail("step_time_band_s", "has to be [low, high]");
+  r.step_time_low =
+      base::parse_number(band[0].text, from.where(band[0], "step_time_band_s"), 0, kAny);
+  r.step_time_high =
+      base::parse_number(band[1].text, from.where(band[1], "step_time_band_s"), 0, kAny);
+  r.tokens_per_s = from.number("tokens_per_s", 0, kAny);
+  r.samples_per_s = from.number("samples_per_s", 0, kAny);
+  r.mfu = from.number("mfu", 0, kAny);
+  r.hfu = from.number("hfu", 0, kAny);
+  r.model_flops = from.number("model_flops_per_step", 0, kAny);
+  r.hardware_flops = from.number("hardware_flops_per_step", 0, kAny);
+  base::Fields bubble = from.map("bubble_fraction");
+  r.bubble_makespan = bubble.number("makespan", -kAny, kAny);
+  r.bubble_longest_stage = bubble.number("longest_stage", -kAny, kAny);
+  bubble.done();
+  read_open_list(from.map("breakdown_s"), part_keys(), r.breakdown);
+  r.critical_lane = small(from, "breakdown_lane");
+}
+
+}  // namespace
+
+std::string to_json(const Answer& answer) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("schema", kResultSchema);
+  text(json, "version", answer.version);
+  text(json, "command", answer.command);
+  write_scenario(json, answer);
+  write_numbers(json, answer.result);
+  write_memory(json, answer);
+  open_list(json, "traffic_bytes", stream_keys(), answer.result.traffic_bytes);
+  texts(json, "assumptions", answer.result.assumptions);
+  texts(json, "warnings", answer.result.warnings);
+  json.end_object();
+  return json.finish();
+}
+
+bool is_result(const base::Document& document) {
+  return base::find_path(document.root, "schema") != nullptr;
+}
+
+Answer read_answer(const base::Document& document) {
+  base::Fields from(document, document.root);
+  const std::string schema = from.text("schema");
+  if (schema != kResultSchema) {
+    from.fail("schema", "'" + schema + "' is no result this version reads",
+              "expected " + std::string(kResultSchema));
+  }
+  Answer answer;
+  answer.version = from.text("version");
+  answer.command = from.text("command");
+  read_scenario_block(from.map("scenario"), answer);
+  read_numbers(from, answer.result);
+  read_memory(from.map("memory"), answer);
+  read_open_list(from.map("traffic_bytes"), stream_keys(), answer.result.traffic_bytes);
+  answer.result.assumptions = from.text_list("assumptions");
+  answer.result.warnings = from.text_list("warnings");
+  from.done();
+  return answer;
+}
+
+}  // namespace paceline::reports
