@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/config.hpp"
 #include "base/units.hpp"
 #include "models/hardware/device.hpp"
 
@@ -43,6 +44,10 @@ struct Profile {
   double residual = 0.05;             ///< relative band of a step-time prediction
 };
 
+inline constexpr const char* kProfileSchema = "paceline-profile-1";
+
+/// By name from the spec folders, or from a document (a calibrated profile of the user's own).
 Profile read_profile(const std::string& name);
+Profile read_profile(const base::Document& document);
 
 }  // namespace paceline::models

@@ -14,6 +14,11 @@ namespace paceline::models {
 
 enum class Recompute { None, Selective, Full, Blockwise };
 
+enum class ContextParallel {
+  Ring,       ///< keys and values travel round the group beside the attention of the last block
+  AllGather,  ///< keys and values are gathered before attention, their gradients scattered after
+};
+
 /// Degrees and their placement. world_size = tp*pp*dp*cp; dp may be derived from the cluster.
 struct Parallel {
   int tp = 1, pp = 1, dp = 1, cp = 1, ep = 1, etp = 1;
@@ -21,7 +26,8 @@ struct Parallel {
   int zero = 0;                 ///< 0..3: what dp shards (optimizer, +gradients, +parameters)
   int shard = 0;                ///< HSDP: ranks that share one set of shards; 0 = the whole dp group
   bool sequence_parallel = false;
-  bool ring_cp = false;         ///< ring attention instead of all-gathered keys and values
+  ContextParallel context = ContextParallel::Ring;
+  std::vector<int> stage_layers;  ///< layers per stage; empty = the stack's partition rule
   int world_size() const { return tp * pp * dp * cp; }
 };
 
@@ -64,9 +70,9 @@ struct Scenario {
   Recompute recompute = Recompute::None;
   int recompute_layers = 0;           ///< Blockwise: layers per stage that recompute, the first ones
   std::string attention;              ///< kernel id of the profile, or "eager" / "megatron-fused"
-  std::vector<int> stage_layers;      ///< layers per stage; empty = the stack's partition rule
   OptimizerChoice optimizer;
   std::optional<GivenCosts> costs;
+  double run_tokens = 0;              ///< tokens of the whole run; 0 = not asked
   std::vector<std::string> assumptions;
   std::string file;                   ///< as given by the user
   std::string hash;                   ///< of the resolved text

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/scenario/scenario.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "models/scenario/resolved.hpp"
+
+namespace paceline::models {
+namespace {
+
+using base::Fields;
+using base::Named;
+
+constexpr std::array<Named<Recompute>, 4> kRecomputes{{{"none", Recompute::None},
+                                                       {"selective", Recompute::Selective},
+                                                       {"full", Recompute::Full},
+                                                       {"blockwise", Recompute::Blockwise}}};
+constexpr std::array<Named<ContextParallel>, 2> kContexts{
+    {{"ring", ContextParallel::Ring}, {"all-gather", ContextParallel::AllGather}}};
+constexpr std::array<Named<Dispatch>, 1> kDispatches{{{"fixed", Dispatch::Fixed}}};
+constexpr std::array<std::string_view, 3> kOptimizers{"adam", "adamw", "sgd"};
+
+constexpr int kMaxDegree = 1 << 22;
+constexpr std::int64_t kMaxBatch = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxSequence = std::int64_t{1} << 27;
+
+std::vector<std::string> read_order(Fields& fields) {
+  const std::string text = fields.text("order", "tp-cp-ep-dp-pp");
+  std::vector<std::string> order;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find('-', begin), text.size());
+    order.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::vector<std::string> sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted != std::vector<std::string>{"cp", "dp", "ep", "pp", "tp"}) {
+    fields.fail("order", "\"" + text + "\" must name tp, cp, ep, dp and pp once each",
+                "for example tp-cp-ep-dp-pp, innermost first");
+  }
+  return order;
+}
+
+int degree(Fields& fields, std::string_view key) {
+  return static_cast<int>(fields.integer(key, 1, kMaxDegree, 1));
+}
+
+Parallel read_parallel(Fields fields, int devices) {
+  Parallel p;
+  p.tp = degree(fields, "tp");
+  p.pp = degree(fields, "pp");
+  p.cp = degree(fields, "cp");
+  p.ep = degree(fields, "ep");
+  p.etp = degree(fields, "etp");
+  const std::int64_t replica = std::int64_t{p.tp} * p.pp * p.cp;
+  const bool given = fields.has("dp");
+  if (given) {
+    p.dp = degree(fields, "dp");
+    const std::int64_t world = replica > devices ? replica : replica * p.dp;
+    if (world > devices) {
+      fields.fail("dp", "tp*pp*cp*dp needs " + std::to_string(world) + " devices, the cluster has " +
+                            std::to_string(devices),
+                  "more nodes or smaller degrees");
+    }
+  } else {
+    if (replica > devices || devices % replica != 0) {
+      fields.fail("tp", "tp*pp*cp = " + std::to_string(replica) + " does not divide the " +
+                            std::to_string(devices) + " devices of the cluster",
+                  "change a degree or the number of nodes, or say dp");
+    }
+    p.dp = static_cast<int>(devices / replica);
+  }
+  p.order = read_order(fields);
+  p.zero = static_cast<int>(fields.integer("zero", 0, 3, 0));
+  p.shard = static_cast<int>(fields.integer("shard", 0, kMaxDegree, 0));
+  if (p.shard > 0 && p.dp % p.shard != 0) {
+    fields.fail("shard", std::to_string(p.shard) + " does not divide dp = " + std::to_string(p.dp));
+  }
+  p.sequence_parallel = fields.flag("sequence_parallel", false);
+  p.context = fields.choice<ContextParallel>("context", kContexts, ContextParallel::Ring);
+  if (fields.has("stage_layers")) {
+    for (const base::Value& item : fields.list("stage_layers")) {
+      p.stage_layers.push_back(static_cast<int>(
+          base::parse_integer(item.text, fields.where(item, "stage_layers"), 0, 1'000'000)));
+    }
+  }
+  fields.done();
+  return p;
+}
+
+ScheduleChoice read_schedule(Fields& scenario, const base::Document& document) {
+  ScheduleChoice choice;
+  const base::Value* value = scenario.find("schedule");
+  if (value == nullptr) return choice;
+  if (value->kind == base::Value::Kind::Scalar) {
+    choice.name = value->text;
+    return choice;
+  }
+  Fields fields(document, *value, "schedule");
+  choice.name = fields.text("name");
+  choice.chunks = static_cast<int>(fields.integer("chunks", 1, 10'000, 1));
+  choice.dispatch = fields.choice<Dispatch>("dispatch", kDispatches, Dispatch::Fixed);
+  fields.done();
+  return choice;
+}
+
+Batch read_batch(Fields fields) {
+  Batch batch;
+  batch.global = fields.integer("global", 1, kMaxBatch);
+  batch.micro = fields.integer("micro", 1, kMaxBatch, 1);
+  batch.sequence = fields.integer("sequence", 1, kMaxSequence);
+  fields.done();
+  return batch;
+}
+
+OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document) {
+  OptimizerChoice choice;
+  const base::Value* value = scenario.find("optimizer");
+  if (value == nullptr) return choice;
+  const bool scalar = value->kind == base::Value::Kind::Scalar;
+  if (scalar) {
+    choice.name = value->text;
+  } else {
+    Fields fields(document, *value, "optimizer");
+    choice.name = fields.text("name", choice.name);
+    choice.master = fields.choice<Precision>("master", kPrecisions, Precision::Fp32);
+    choice.states = fields.choice<Precision>("states", kPrecisions, Precision::Fp32);
+    fields.done();
+  }
+  if (std::find(kOptimizers.begin(), kOptimizers.end(), choice.name) == kOptimizers.end()) {
+    scenario.fail("optimizer", "unknown optimizer \"" + choice.name + "\"",
+                  "one of adam, adamw, sgd");
+  }
+  return choice;
+}
+
+GivenCosts read_costs(Fields fields) {
+  GivenCosts costs;
+  costs.forward = fields.seconds("forward");
+  costs.input_gradient = fields.seconds("input_gradient");
+  costs.weight_gradient = fields.seconds("weight_gradient", base::Seconds(0));
+  costs.hop = fields.seconds("hop", base::Seconds(0));
+  costs.activation = fields.bytes("activation", base::Bytes(0));
+  fields.done();
+  return costs;
+}
+
+void read_recompute(Fields& fields, Scenario& scenario) {
+  scenario.recompute = fields.choice<Recompute>("recompute", kRecomputes, Recompute::None);
+  if (scenario.recompute == Recompute::Blockwise) {
+    scenario.recompute_layers =
+        static_cast<int>(fields.integer("recompute_layers", 1, 1'000'000));
+  } else if (fields.has("recompute_layers")) {
+    fields.fail("recompute_layers", "only means something with recompute: blockwise");
+  }
+}
+
+void check_precision(Fields& fields, const Scenario& scenario) {
+  for (const NodeGroup& group : scenario.cluster.groups) {
+    const auto index = static_cast<std::size_t>(scenario.precision);
+    if (group.device.matrix_rate[index].value > 0) continue;
+    std::string valid;
+    for (const auto& [name, precision] : kPrecisions) {
+      if (group.device.matrix_rate[static_cast<std::size_t>(precision)].value > 0) {
+        valid += (valid.empty() ? "" : ", ") + std::string(name);
+      }
+    }
+    fields.fail("precision",
+                group.device.name + " has no " + std::string(to_text(scenario.precision)) + " units",
+                "one of " + valid);
+  }
+}
+
+std::string folder_of(const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
+  s.cluster = read_cluster(fields.map("cluster"));
+  if (const base::Value* stack = fields.find("stack")) {
+    s.stack = read_stack(document, *stack);
+  } else {
+    s.stack = read_stack("generic", "");
+    s.assumptions.push_back("no stack named: the generic one (fused kernels, no tuned overlap)");
+  }
+  for (const NodeGroup& group : s.cluster.groups) {
+    s.profiles.push_back(read_profile(group.device.profile));
+  }
+  const base::Value empty_map{base::Value::Kind::Map, {}, {}, false, {}, {}};
+  s.parallel = read_parallel(
+      fields.has("parallel") ? fields.map("parallel") : fields.view(empty_map, "parallel"),
+      s.cluster.devices());
+  s.schedule = read_schedule(fields, document);
+  s.batch = read_batch(fields.map("batch"));
+}
+
+void add_assumptions(Scenario& s) {
+  for (const std::string& note : s.model.notes) s.assumptions.push_back(note);
+  const int devices = s.cluster.devices();
+  if (s.parallel.world_size() < devices) {
+    s.assumptions.push_back("uses " + std::to_string(s.parallel.world_size()) + " of the " +
+                            std::to_string(devices) + " devices of the cluster");
+  }
+  for (std::size_t i = 0; i < s.profiles.size(); ++i) {
+    if (s.profiles[i].device != s.cluster.groups[i].device.name) {
+      s.assumptions.push_back(s.cluster.groups[i].device.name + " has no profile of its own: " +
+                              "fractions of peak of " + s.profiles[i].device);
+    }
+  }
+}
+
+}  // namespace
+
+Scenario read_scenario(const base::Document& document) {
+  Fields fields(document, document.root);
+  Scenario s;
+  s.file = document.file;
+  s.name = fields.text("name", std::filesystem::path(document.file).stem().string());
+  s.assumptions = fields.text_list("assumptions");
+  s.model = read_model(fields.map("model"), folder_of(document.file));
+  read_layout(fields, document, s);
+  s.precision = fields.choice<Precision>("precision", kPrecisions, Precision::Bf16);
+  read_recompute(fields, s);
+  s.attention = fields.text("attention", s.stack.attention);
+  s.optimizer = read_optimizer(fields, document);
+  if (fields.has("costs")) s.costs = read_costs(fields.map("costs"));
+  if (fields.has("run")) {
+    Fields run = fields.map("run");
+    s.run_tokens = run.number("tokens", 1, 1e18);
+    run.done();
+  }
+  check_precision(fields, s);
+  fields.done();
+  add_assumptions(s);
+  s.resolved = resolved_text(s);
+  s.hash = base::hash_text(s.resolved);
+  return s;
+}
+
+Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& set) {
+  base::Document document = base::read_document(path);
+  for (const std::string& assignment : set) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw base::Error("--set " + assignment, "is no path=value", "for example parallel.tp=4");
+    }
+    base::set_path(document, assignment.substr(0, equals), assignment.substr(equals + 1));
+  }
+  return read_scenario(document);
+}
+
+}  // namespace paceline::models
