@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/cost/collective.hpp"
+#include "models/hardware/placement.hpp"
 #include "models/scenario/scenario.hpp"
 
 namespace paceline::models {
 
 /// One axis of a mesh; the stride is the distance of neighbours in ranks.
-struct Axis {
+struct MeshAxis {
   std::string name;  ///< tp, cp, ep, dp, pp
   int size = 1;
   int stride = 1;
@@ -21,9 +24,9 @@ struct Axis {
 struct Mesh {
   std::string part;
   int first_rank = 0;
-  std::vector<Axis> axes;
+  std::vector<MeshAxis> axes;
   int ranks() const;
-  Axis axis(std::string_view name) const;  ///< size 1, stride 1 when the mesh lacks it
+  MeshAxis axis(std::string_view name) const;  ///< size 1, stride 1 when the mesh lacks it
 };
 
 /// Layers [first, first + count) of the model, with the ends it holds.
@@ -49,5 +52,13 @@ struct Plan {
 /// Checks divisibility and builds the plan; anything that does not divide is an Error naming the
 /// scenario's key and the values that would.
 Plan make_plan(const Scenario& scenario);
+
+/// Most actions of one step over all ranks and passes; larger questions are refused.
+inline constexpr std::int64_t kMaxActions = 50'000'000;
+
+/// The group that spans the named axes and holds `first_device`, as the collective model sees it:
+/// rank r sits on device r. Pointers lead into the scenario's cluster.
+CollectiveGroup group_of(const Plan& plan, const Scenario& scenario,
+                         std::span<const std::string_view> axes, int first_device = 0);
 
 }  // namespace paceline::models

@@ -12,9 +12,10 @@ using base::Named;
 
 constexpr std::array<Named<NormKernel>, 2> kNorms{
     {{"fused", NormKernel::Fused}, {"eager", NormKernel::Eager}}};
-constexpr std::array<Named<Accumulation>, 3> kAccumulations{
+constexpr std::array<Named<Accumulation>, 4> kAccumulations{
     {{"autograd-16", Accumulation::Autograd16},
      {"main-grad-32", Accumulation::MainGrad32},
+     {"separate-32", Accumulation::Separate32},
      {"fused-32", Accumulation::Fused32}}};
 constexpr std::array<Named<TpOverlap>, 3> kTpOverlaps{
     {{"none", TpOverlap::None}, {"backward", TpOverlap::Backward}, {"bulk", TpOverlap::Bulk}}};
@@ -107,6 +108,7 @@ void read_switches(Fields& fields, Stack& stack) {
   stack.fused_loss = fields.flag("fused_loss", stack.fused_loss);
   stack.tp_overlap = fields.choice<TpOverlap>("tp_overlap", kTpOverlaps, stack.tp_overlap);
   stack.dp_overlap = fields.choice<DpOverlap>("dp_overlap", kDpOverlaps, stack.dp_overlap);
+  stack.zero_all_reduce = fields.flag("zero_all_reduce", stack.zero_all_reduce);
   stack.p2p_blocking = fields.flag("p2p_blocking", stack.p2p_blocking);
   stack.p2p_scatter_gather = fields.flag("p2p_scatter_gather", stack.p2p_scatter_gather);
   stack.blocking_launch = fields.flag("blocking_launch", stack.blocking_launch);

@@ -14,6 +14,7 @@ enum class NormKernel { Fused, Eager };
 enum class Accumulation {
   Autograd16,  ///< a 16-bit add per parameter: read, read, write = 6 B
   MainGrad32,  ///< add of a 16-bit gradient to an fp32 buffer: 2 + 4 + 4 = 10 B
+  Separate32,  ///< as MainGrad32, and the 16-bit gradients stay allocated beside the fp32 ones
   Fused32,     ///< in the epilogue of the weight-gradient GEMM, fp32: its output counts 4 + 4 B
 };
 enum class TpOverlap {
@@ -60,6 +61,7 @@ struct Stack {
   // Overlap.
   TpOverlap tp_overlap = TpOverlap::None;
   DpOverlap dp_overlap = DpOverlap::None;
+  bool zero_all_reduce = false;       ///< ZeRO 1 all-reduces gradients before it keeps its shard
   bool p2p_blocking = true;           ///< sends occupy the compute stream
   bool p2p_scatter_gather = false;    ///< each tp rank sends 1/tp, gathered on arrival
   bool blocking_launch = false;       ///< host time adds to device time instead of hiding behind it

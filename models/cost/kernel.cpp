@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace paceline::models {
+namespace {
+
+/// Tile shapes of a GEMM library and how close each comes to the rate of the largest (operand reuse).
+struct Tile {
+  double m, n, efficiency;
+};
+constexpr std::array<Tile, 7> kTiles{{{128, 256, 1.0},
+                                      {256, 128, 1.0},
+                                      {128, 192, 0.97},
+                                      {128, 128, 0.88},
+                                      {64, 256, 0.85},
+                                      {128, 64, 0.72},
+                                      {64, 64, 0.58}}};
+constexpr double kReferenceTile = 128.0 * 256.0;
+constexpr double kStreamK = 1.05;  ///< cost of splitting partial waves along k
+constexpr double kAttentionHalf = 350;  ///< sequence at which a flash kernel reaches half its rate
+
+bool aligned(double dimension) { return std::fmod(dimension, 8.0) == 0; }
+
+double tile_time(const KernelModel::Matrix& matrix, double units, double m, double n, double k,
+                 double count) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : kTiles) {
+    const double tiles = std::ceil(m / tile.m) * std::ceil(n / tile.n) * count;
+    const double exact = tiles / units;
+    const double waves = std::min(std::ceil(exact), kStreamK * std::max(exact, 1.0));
+    const double wave = 2 * tile.m * tile.n * (k + matrix.prologue_k) / (matrix.rate * tile.efficiency);
+    best = std::min(best, waves * wave);
+  }
+  return best;
+}
+
+const AttentionCurve* find_curve(const Profile& profile, std::string_view kernel, int head_dim) {
+  const AttentionCurve* best = nullptr;
+  for (const AttentionCurve& curve : profile.attention) {
+    if (curve.kernel != kernel || !curve.causal) continue;
+    if (best == nullptr || std::abs(curve.head_dim - head_dim) < std::abs(best->head_dim - head_dim)) {
+      best = &curve;
+    }
+  }
+  return best;
+}
+
+std::string known_kernels(const Profile& profile) {
+  std::string names = "eager, megatron-fused";
+  for (const AttentionCurve& curve : profile.attention) {
+    if (names.find(curve.kernel) == std::string::npos) names += ", " + curve.kernel;
+  }
+  return names;
+}
+
+}  // namespace
+
+KernelModel kernel_model(const Device& device, const Profile& profile, const Stack& stack,
+                         std::string_view attention, const Model& model) {
+  KernelModel k;
+  k.multiprocessors = device.multiprocessors;
+  for (std::size_t p = 0; p < k.matrix.size(); ++p) {
+    const double rate = device.matrix_rate[p].value * profile.gemm[p].sustained * stack.sustained;
+    k.matrix[p].rate = rate / k.multiprocessors;
+    k.matrix[p].prologue_k =
+        profile.gemm[p].wave_overhead.value * k.matrix[p].rate / (2 * kReferenceTile);
+  }
+  k.memory = device.memory_bandwidth.value * profile.memory_efficiency;
+  k.stream = k.memory;
+  k.overlap_loss = profile.overlap_loss;
+  k.batched = profile.batched_gemm;
+  k.unaligned = profile.unaligned_gemm;
+  k.launch = profile.launch.value;
+  k.elementwise = stack.elementwise;
+  k.attention_factor = stack.attention_factor;
+  if (stores_scores(attention)) return k;
+  const int head_dim = model.kinds.empty() ? 128 : static_cast<int>(model.kinds[0].attention.head_dim);
+  k.attention = find_curve(profile, attention, head_dim);
+  if (k.attention == nullptr) {
+    throw base::Error("attention", "profile " + profile.name + " has no kernel \"" +
+                                       std::string(attention) + "\"",
+                      "one of " + known_kernels(profile));
+  }
+  return k;
+}
+
+base::Seconds gemm_time(const KernelModel& model, Precision precision, double m, double n, double k,
+                        double count, bool accumulates) {
+  const auto& matrix = model.matrix[static_cast<std::size_t>(precision)];
+  double compute = tile_time(matrix, model.multiprocessors, m, n, k, count);
+  if (count > 1) compute /= model.batched;
+  if (!aligned(m) || !aligned(n) || !aligned(k)) compute /= model.unaligned;
+  const double element = element_bytes(precision);
+  const double output = accumulates ? 8 : std::max(element, 2.0);
+  const double bytes = count * (element * (m * k + k * n) + output * m * n);
+  const double memory = bytes / model.memory;
+  return base::Seconds(std::max(compute, memory) + model.overlap_loss * std::min(compute, memory) +
+                       model.launch);
+}
+
+base::Seconds attention_time(const KernelModel& model, double flops, double sequence, bool backward) {
+  const auto& points = model.attention->points;
+  const auto rate_of = [&](const AttentionPoint& p) { return backward ? p.backward.value : p.forward.value; };
+  double rate = 0;
+  if (sequence <= points.front().sequence) {
+    const double s0 = points.front().sequence;
+    rate = rate_of(points.front()) * (sequence / (sequence + kAttentionHalf)) / (s0 / (s0 + kAttentionHalf));
+  } else if (sequence >= points.back().sequence) {
+    rate = rate_of(points.back());
+  } else {
+    const auto next = std::upper_bound(points.begin(), points.end(), sequence,
+                                       [](double s, const AttentionPoint& p) { return s < p.sequence; });
+    const AttentionPoint& a = *(next - 1);
+    const double f = std::log(sequence / a.sequence) / std::log(next->sequence / a.sequence);
+    rate = rate_of(a) + f * (rate_of(*next) - rate_of(a));
+  }
+  return base::Seconds(flops / (rate * model.attention_factor) + model.launch);
+}
+
+base::Seconds kernel_time(const KernelModel& model, const Op& op) {
+  switch (op.kind) {
+    case OpKind::Gemm:
+      return gemm_time(model, op.precision, op.m, op.n, op.k, 1, op.accumulates);
+    case OpKind::BatchedGemm:
+      return gemm_time(model, op.precision, op.m, op.n, op.k, op.count);
+    case OpKind::Attention:
+      return attention_time(model, op.flops, op.sequence, op.phase != Phase::Forward);
+    case OpKind::Stream:
+      return base::Seconds(op.bytes * model.elementwise / model.stream + model.launch);
+    case OpKind::Collective:
+      break;
+  }
+  return base::Seconds(0);
+}
+
+}  // namespace paceline::models

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/memory.hpp"
+
+#include <algorithm>
+
+namespace paceline::models {
+namespace {
+
+/// Layers of unsharded weights alive at once under FSDP: the one computed and the one prefetched.
+constexpr double kGatheredLayers = 2;
+
+double shards(const Scenario& s) {
+  const int group = s.parallel.shard > 0 ? s.parallel.shard : s.parallel.dp;
+  return static_cast<double>(group) * s.parallel.cp;
+}
+
+double matrix_parameters(const Model& model, const Layer& layer) {
+  const Attention& a = layer.attention;
+  const auto h = static_cast<double>(model.hidden);
+  const auto heads = static_cast<double>(a.heads);
+  const double gate = layer.mlp.gated ? 2 : 1;
+  const double mlp = (gate + 1) * h * static_cast<double>(layer.mlp.width);
+  const double q = heads * static_cast<double>(a.head_dim);
+  const double v = heads * static_cast<double>(a.value_dim);
+  if (a.kind == AttentionKind::Latent) {
+    const auto qr = static_cast<double>(a.q_rank);
+    const auto kr = static_cast<double>(a.kv_rank);
+    const double queries = qr > 0 ? h * qr + qr * q : h * q;
+    return mlp + queries + h * (kr + static_cast<double>(a.rope_dim)) +
+           kr * heads * static_cast<double>(a.nope_dim + a.value_dim) + v * h;
+  }
+  const double kv = static_cast<double>(a.kv_heads * a.head_dim);
+  return mlp + h * (q + 2 * kv) + v * h;
+}
+
+/// Largest weight of a layer on a rank: its gradient exists in a buffer of its own before it joins
+/// the accumulated one.
+double largest_matrix(const Scenario& s, const Layer& layer) {
+  return static_cast<double>(s.model.hidden) * static_cast<double>(layer.mlp.width) *
+         (layer.mlp.gated ? 2 : 1) / s.parallel.tp;
+}
+
+double stage_activation(const Scenario& s, const Stage& stage) {
+  double sum = 0;
+  for (int i = 0; i < stage.layers; ++i) {
+    const auto kind = static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
+    const bool recomputed = s.recompute == Recompute::Full ||
+                            (s.recompute == Recompute::Blockwise && i < s.recompute_layers);
+    sum += recomputed ? checkpoint_bytes(s) : activation_bytes(s, s.model.kinds[kind]);
+  }
+  return sum;
+}
+
+}  // namespace
+
+StateBytes state_bytes(const Scenario& s) {
+  StateBytes bytes{};
+  bytes.weight = s.precision == Precision::Fp32 ? 4 : 2;
+  switch (s.stack.accumulation) {
+    case Accumulation::Autograd16: bytes.gradient = bytes.weight; break;
+    case Accumulation::Separate32: bytes.gradient = 6; break;
+    case Accumulation::MainGrad32:
+    case Accumulation::Fused32: bytes.gradient = 4; break;
+  }
+  const double moments = s.optimizer.name == "sgd" ? 0 : 2 * element_bytes(s.optimizer.states);
+  const double master = s.precision == Precision::Fp32 ? 0 : element_bytes(s.optimizer.master);
+  bytes.optimizer = master + moments;
+  return bytes;
+}
+
+double activation_bytes(const Scenario& s, const Layer& layer) {
+  const Attention& a = layer.attention;
+  const LayerShape shape = layer_shape(s);
+  const auto h = static_cast<double>(s.model.hidden);
+  const double t = shape.tp;
+  const double masks = s.stack.dropout ? 2 * h : 0;
+  const double eager_norm = s.stack.norm == NormKernel::Eager ? 8 * h : 0;
+  const double outside = 2 * 4 * h + masks + eager_norm;
+  const double kv_heads = std::max(static_cast<double>(a.kv_heads) / t, 1.0);
+  const double kv = (a.kind == AttentionKind::Latent ? static_cast<double>(a.heads) / t : kv_heads) *
+                    static_cast<double>(a.head_dim);
+  const double q = static_cast<double>(a.heads * a.head_dim) / t;
+  const double gate = layer.mlp.gated ? 2 : 1;
+  const double ffn = static_cast<double>(layer.mlp.width) / t;
+  double per_token = outside / (shape.sequence_parallel ? t : 1) + 2 * (2 * q + 2 * kv + (gate + 1) * ffn);
+  double scores = 0;
+  if (!stores_scores(shape.attention)) {
+    per_token += 8 * static_cast<double>(a.heads) / t;
+  } else if (s.recompute != Recompute::Selective) {
+    const double per_score = shape.attention == "eager" ? 10 : s.stack.dropout ? 5 : 4;
+    scores = per_score * shape.tokens * shape.sequence * static_cast<double>(a.heads) / t;
+  }
+  return per_token * shape.tokens + scores;
+}
+
+double checkpoint_bytes(const Scenario& s) {
+  const LayerShape shape = layer_shape(s);
+  return 2 * shape.tokens * static_cast<double>(s.model.hidden) / (shape.sequence_parallel ? shape.tp : 1);
+}
+
+double stage_parameters(const Scenario& s, const Stage& stage) {
+  double sum = 0;
+  for (int i = 0; i < stage.layers; ++i) {
+    const auto kind = static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
+    sum += static_cast<double>(layer_parameters(s.model, s.model.kinds[kind]));
+  }
+  if (stage.embedding) sum += static_cast<double>(embedding_parameters(s.model));
+  if (stage.head) {
+    const bool own = !s.model.tied || !stage.embedding;
+    sum += own ? static_cast<double>(s.model.vocab * s.model.hidden) : 0;
+  }
+  return sum / s.parallel.tp;
+}
+
+double stage_matrix_parameters(const Scenario& s, const Stage& stage) {
+  double sum = 0;
+  for (int i = 0; i < stage.layers; ++i) {
+    const auto kind = static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
+    sum += matrix_parameters(s.model, s.model.kinds[kind]);
+  }
+  return sum / s.parallel.tp;
+}
+
+StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage) {
+  const double parameters = stage_parameters(s, stage);
+  const StateBytes bytes = state_bytes(s);
+  const double shard = shards(s);
+  StageMemory m;
+  m.parameters = parameters * bytes.weight / (s.parallel.zero >= 3 ? shard : 1);
+  m.gradients = parameters * bytes.gradient / (s.parallel.zero >= 2 ? shard : 1);
+  m.optimizer = parameters * bytes.optimizer / (s.parallel.zero >= 1 ? shard : 1);
+  m.activation = stage_activation(s, stage) * s.stack.activation_overhead;
+  if (stage.layers > 0) {
+    const auto kind = static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer)]);
+    const Layer& layer = s.model.kinds[kind];
+    if (s.recompute == Recompute::Full || s.recompute == Recompute::Blockwise) {
+      m.workspace += activation_bytes(s, layer) * s.stack.activation_overhead;
+    }
+    if (s.stack.accumulation == Accumulation::MainGrad32) m.workspace += 4 * largest_matrix(s, layer);
+    if (s.parallel.zero >= 3) {
+      const double gathered = static_cast<double>(layer_parameters(s.model, layer)) / s.parallel.tp;
+      m.workspace += kGatheredLayers * gathered * (bytes.weight + bytes.gradient);
+    }
+  }
+  if (stage.head) {
+    const double vocab = static_cast<double>(s.model.vocab) / (s.stack.sharded_logits ? s.parallel.tp : 1);
+    m.logits = plan.tokens * vocab * s.stack.logit_bytes;
+  }
+  return m;
+}
+
+}  // namespace paceline::models

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/parallel/plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace paceline::models {
+namespace {
+
+using base::Error;
+
+std::string at(const Scenario& s, const std::string& key) { return s.file + ": " + key; }
+
+/// "1, 2, 4, 5, 8": the divisors of n up to a limit, for messages.
+std::string divisors(std::int64_t n, int limit = 12) {
+  std::string out;
+  int shown = 0;
+  for (std::int64_t d = 1; d <= n && shown < limit; ++d) {
+    if (n % d != 0) continue;
+    out += (shown++ == 0 ? "" : ", ") + std::to_string(d);
+  }
+  return out;
+}
+
+void must_divide(const Scenario& s, const std::string& key, std::int64_t divisor, std::int64_t total,
+                 const std::string& what) {
+  if (total % divisor == 0) return;
+  throw Error(at(s, key), std::to_string(divisor) + " does not divide " + std::to_string(total) + " " + what,
+              "try " + divisors(total));
+}
+
+void check_layers(const Scenario& s) {
+  for (const Layer& layer : s.model.kinds) {
+    if (layer.experts.count > 0) {
+      throw Error(at(s, "model"), "mixture-of-experts layers are not timed by this version",
+                  "dense transformers are; `check` and `list models` show any model");
+    }
+    if (layer.attention.kind == AttentionKind::Linear) {
+      throw Error(at(s, "model"), "linear-attention layers are not timed by this version",
+                  "transformers with softmax attention are");
+    }
+    must_divide(s, "parallel.tp", s.parallel.tp, layer.attention.heads, "attention heads");
+    must_divide(s, "parallel.tp", s.parallel.tp, layer.mlp.width, "(MLP width)");
+    const std::int64_t kv = layer.attention.kv_heads;
+    if (kv > 0 && kv % s.parallel.tp != 0 && s.parallel.tp % kv != 0) {
+      throw Error(at(s, "parallel.tp"),
+                  std::to_string(s.parallel.tp) + " neither divides " + std::to_string(kv) +
+                      " key/value heads nor is a multiple",
+                  "try " + divisors(kv));
+    }
+  }
+}
+
+void check_batch(const Scenario& s) {
+  must_divide(s, "parallel.dp", s.parallel.dp, s.batch.global, "sequences of batch.global");
+  must_divide(s, "batch.micro", s.batch.micro, s.batch.global / s.parallel.dp,
+              "sequences of a replica (batch.global / dp)");
+  must_divide(s, "parallel.cp", 2 * s.parallel.cp == 2 ? 1 : 2 * s.parallel.cp, s.batch.sequence,
+              "tokens of batch.sequence in two chunks a rank");
+  if (s.parallel.sequence_parallel) {
+    must_divide(s, "parallel.tp", s.parallel.tp, s.batch.sequence / s.parallel.cp, "tokens of a rank");
+  }
+  if (s.parallel.ep > 1 || s.parallel.etp > 1) {
+    throw Error(at(s, "parallel.ep"), "expert parallelism needs a mixture-of-experts model",
+                "set ep and etp to 1");
+  }
+}
+
+/// Layers of each stage by the stack's rule.
+std::vector<int> deal_layers(const Scenario& s, int layers, int stages) {
+  std::vector<int> out(static_cast<std::size_t>(stages), layers / stages);
+  const int rest = layers % stages;
+  if (rest == 0) return out;
+  if (s.stack.partition == Partition::EmbeddingAndHead && (layers + 2) % stages == 0 && stages > 1) {
+    std::fill(out.begin(), out.end(), (layers + 2) / stages);
+    out.front() -= 1;
+    out.back() -= 1;
+    return out;
+  }
+  if (s.schedule.chunks > 1) {
+    throw Error(at(s, "schedule.chunks"),
+                std::to_string(s.schedule.chunks) + " chunks of " + std::to_string(s.parallel.pp) +
+                    " stages do not divide " + std::to_string(layers) + " layers",
+                "try pp*chunks = " + divisors(layers) + ", or parallel.stage_layers");
+  }
+  if (s.stack.partition == Partition::Balanced) {
+    for (int i = 0; i < rest; ++i) ++out[static_cast<std::size_t>(i)];
+    return out;
+  }
+  const int ceil = layers / stages + 1;  // ceil first: the last stage takes what is left
+  int left = layers;
+  for (int& n : out) {
+    n = std::min(ceil, left);
+    left -= n;
+  }
+  return out;
+}
+
+std::vector<int> stage_layers(const Scenario& s) {
+  const int layers = static_cast<int>(s.model.layers.size());
+  const std::int64_t stages = std::int64_t{s.parallel.pp} * s.schedule.chunks;
+  if (stages > layers && s.parallel.stage_layers.empty() && !s.costs) {
+    throw Error(at(s, "parallel.pp"),
+                "pp*chunks = " + std::to_string(stages) + " stages for " + std::to_string(layers) + " layers",
+                "at most one stage per layer");
+  }
+  if (s.parallel.stage_layers.empty()) return deal_layers(s, layers, static_cast<int>(stages));
+  const std::vector<int>& given = s.parallel.stage_layers;
+  if (static_cast<std::int64_t>(given.size()) != stages) {
+    throw Error(at(s, "parallel.stage_layers"),
+                "has " + std::to_string(given.size()) + " entries",
+                "pp*chunks = " + std::to_string(stages) + " are needed");
+  }
+  const std::int64_t sum = std::accumulate(given.begin(), given.end(), std::int64_t{0});
+  if (sum != layers) {
+    throw Error(at(s, "parallel.stage_layers"), "adds up to " + std::to_string(sum),
+                "the model has " + std::to_string(layers) + " layers");
+  }
+  return given;
+}
+
+Mesh make_mesh(const Scenario& s) {
+  Mesh mesh;
+  mesh.part = "model";
+  int stride = 1;
+  for (const std::string& name : s.parallel.order) {
+    const int size = name == "tp"   ? s.parallel.tp
+                     : name == "cp" ? s.parallel.cp
+                     : name == "dp" ? s.parallel.dp
+                     : name == "pp" ? s.parallel.pp
+                                    : 1;
+    mesh.axes.push_back({name, size, stride});
+    stride *= size;
+  }
+  return mesh;
+}
+
+}  // namespace
+
+int Mesh::ranks() const {
+  int product = 1;
+  for (const MeshAxis& axis : axes) product *= axis.size;
+  return product;
+}
+
+MeshAxis Mesh::axis(std::string_view name) const {
+  for (const MeshAxis& axis : axes) {
+    if (axis.name == name) return axis;
+  }
+  return {std::string(name), 1, 1};
+}
+
+Plan make_plan(const Scenario& s) {
+  check_layers(s);
+  check_batch(s);
+  Plan plan;
+  plan.meshes.push_back(make_mesh(s));
+  plan.world_size = s.parallel.world_size();
+  plan.members_per_lane = std::int64_t{s.parallel.tp} * s.parallel.cp * s.parallel.dp;
+  const std::int64_t microbatches = s.batch.global / s.parallel.dp / s.batch.micro;
+  if (microbatches * s.parallel.pp * s.schedule.chunks > kMaxActions) {
+    throw Error(at(s, "batch.global"),
+                std::to_string(microbatches) + " microbatches over " +
+                    std::to_string(s.parallel.pp * s.schedule.chunks) + " stages are too many to simulate",
+                "a smaller batch or a larger batch.micro");
+  }
+  plan.microbatches = static_cast<int>(microbatches);
+  plan.tokens = static_cast<double>(s.batch.micro) * static_cast<double>(s.batch.sequence) / s.parallel.cp;
+  int first = 0;
+  for (const int layers : stage_layers(s)) {
+    plan.stages.push_back({first, layers, false, false, 0});
+    first += layers;
+  }
+  plan.stages.front().embedding = true;
+  plan.stages.back().head = true;
+  return plan;
+}
+
+CollectiveGroup group_of(const Plan& plan, const Scenario& s, std::span<const std::string_view> names,
+                         int first_device) {
+  const Mesh& mesh = plan.meshes.front();
+  std::vector<Axis> axes;
+  for (const MeshAxis& axis : mesh.axes) {
+    if (axis.size > 1 && std::find(names.begin(), names.end(), axis.name) != names.end()) {
+      axes.push_back({axis.stride, axis.size});
+    }
+  }
+  CollectiveGroup group;
+  if (axes.empty()) return group;
+  const GroupLayout layout = layout_of(s.cluster, first_device, axes);
+  group.ranks = layout.ranks;
+  group.domains = layout.domains;
+  group.per_domain = layout.ranks_per_domain;
+  group.intra = layout.intra;
+  group.network = layout.network;
+  group.ports = layout.ports_per_node;
+  group.sharers = layout.network_share;
+  const NodeGroup& node = s.cluster.groups.front();
+  group.host = node.host;
+  group.generation = node.device.generation;
+  return group;
+}
+
+}  // namespace paceline::models

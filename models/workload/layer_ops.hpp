@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "models/cost/collective.hpp"
+#include "models/hardware/device.hpp"
+#include "models/scenario/scenario.hpp"
+#include "models/workload/model.hpp"
+
+/// A layer as the list of its kernels and collectives, in execution order. Shapes and bytes only;
+/// models/cost/kernel.hpp says what they take.
+namespace paceline::models {
+
+enum class OpKind : std::uint8_t { Gemm, BatchedGemm, Attention, Stream, Collective };
+enum class Phase : std::uint8_t { Forward, Input, Weight };  ///< forward, input and weight gradient
+enum class GroupAxis : std::uint8_t { Tp, Cp };
+
+struct Op {
+  std::string_view name;
+  OpKind kind = OpKind::Stream;
+  Phase phase = Phase::Forward;
+  Precision precision = Precision::Bf16;
+  // Gemm: C[m,n] (+)= A[m,k] B[k,n]. BatchedGemm: `count` of them, strided.
+  double m = 0, n = 0, k = 0;
+  double count = 1;
+  bool accumulates = false;  ///< output read and written in fp32 (fused gradient accumulation)
+  // Stream: HBM bytes moved. Collective: bytes of the full array. Attention: unused.
+  double bytes = 0;
+  // Attention: floating-point operations actually needed (half of the square when causal).
+  double flops = 0;
+  double sequence = 0;       ///< Attention: tokens of one kernel call, for its efficiency curve
+  int head_dim = 0;
+  // Collective.
+  CollectiveOp collective = CollectiveOp::AllReduce;
+  GroupAxis axis = GroupAxis::Tp;
+  int beside = 0;            ///< runs beside this many following operations; 0 = exposed
+};
+
+/// What a layer is computed with: everything its kernels depend on beyond the layer itself.
+struct LayerShape {
+  double tokens = 0;      ///< of one microbatch on one rank (micro * sequence / cp)
+  double sequence = 0;    ///< of one document, before cp
+  double sequences = 1;   ///< micro
+  int tp = 1, cp = 1;
+  bool sequence_parallel = false;
+  ContextParallel context = ContextParallel::Ring;
+  Precision precision = Precision::Bf16;
+  std::string_view attention;  ///< kernel id
+  const Stack* stack = nullptr;
+};
+LayerShape layer_shape(const Scenario& scenario);
+
+/// Kernels of one transformer layer. Backward lists input and weight gradients in execution order.
+void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer, const LayerShape& shape);
+void append_backward(std::vector<Op>& ops, const Model& model, const Layer& layer, const LayerShape& shape);
+/// What is computed again before the backward of a layer under selective recomputation: the
+/// attention core between the projections (Korthikanti et al. 2022, section 5).
+void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape);
+
+/// The ends: token embedding on the first stage, final norm, LM head and loss on the last.
+void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape, Phase phase);
+void append_head(std::vector<Op>& ops, const Model& model, const LayerShape& shape, Phase phase);
+
+/// Matrix FLOPs of a list: GEMMs and attention, multiply-add as two.
+double matrix_flops(const std::vector<Op>& ops);
+
+/// True for kernel ids that store the scores: "eager" and "megatron-fused".
+bool stores_scores(std::string_view attention);
+/// Scores one head attends to per sequence of `s` tokens: s(s+1)/2-like causal count within a
+/// window, as a fraction of s*s.
+double causal_fraction(double sequence, double window);
+
+}  // namespace paceline::models
