@@ -46,8 +46,10 @@ static_assert(sizeof(Task) == 24);
 /// What a kind of work is made of: shared by all its tasks.
 struct Segment {
   std::string name;                    ///< "F stage 3", "all_reduce dp"
-  PartSeconds parts{};                 ///< adds up to the duration alone
-  double bytes = 0;                    ///< sent per rank of the lane
+  double seconds = 0;                  ///< duration alone
+  PartSeconds parts{};                 ///< adds up to it
+  std::array<double, kStreams> bytes{};  ///< sent per rank of the lane, by stream
+  double flops = 0;                    ///< matrix operations per rank, recomputation counted
   std::vector<MemoryDelta> at_start;   ///< applied when a task of it starts
   std::vector<MemoryDelta> at_finish;
 };

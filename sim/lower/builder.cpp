@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lower/builder.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace paceline::sim {
+namespace {
+
+using models::CollectiveOp;
+using models::DpOverlap;
+using models::Plan;
+using models::Scenario;
+
+constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
+
+/// Bytes an optimizer step moves per parameter of its shard: fp32 Adam 28 (read gradient, master and
+/// two moments; write master and moments), unscale and overflow check 8, norm 4, clip 8, cast and
+/// copy back 8. SGD without moments needs the same minus the moments.
+constexpr double kAdamBytes = 56;
+constexpr double kSgdBytes = 40;
+
+double step_bytes(const Scenario& s) { return s.optimizer.name == "sgd" ? kSgdBytes : kAdamBytes; }
+
+/// Time of a message of one microbatch between neighbouring stages. Without sequence parallelism
+/// every tp rank holds the whole activation: all send it, or each sends its share and the receivers
+/// gather it over NVLink (scatter/gather, Narayanan et al. 2021, section 4.1).
+double hop_seconds(const Scenario& s, const Plan& plan, const CostContext& c, int from, int to) {
+  const double full = 2 * plan.tokens * static_cast<double>(s.model.hidden);
+  const bool sharded = s.parallel.sequence_parallel || s.stack.p2p_scatter_gather;
+  const double sent = full / (sharded ? s.parallel.tp : 1);
+  const models::GroupLayout layout = models::layout_of_pair(s.cluster, from, to);
+  models::CollectiveGroup pair = c.tp;
+  pair.ranks = 2;
+  pair.domains = layout.domains;
+  pair.per_domain = layout.ranks_per_domain;
+  pair.intra = layout.intra;
+  pair.network = layout.network;
+  pair.ports = layout.ports_per_node;
+  pair.sharers = layout.network_share;
+  pair.table = nullptr;
+  double seconds = models::collective_time(CollectiveOp::SendRecv, base::Bytes(sent), pair, *c.nccl).time.value;
+  if (s.stack.p2p_scatter_gather && !s.parallel.sequence_parallel && s.parallel.tp > 1) {
+    seconds += models::collective_time(CollectiveOp::AllGather, base::Bytes(full), c.tp, *c.nccl).time.value;
+  }
+  return seconds;
+}
+
+}  // namespace
+
+StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, bool unfold)
+    : s_(scenario), plan_(plan) {
+  dp_ranks_ = static_cast<double>(s_.parallel.dp) * s_.parallel.cp;
+  fsdp_ = s_.parallel.zero >= 3 && dp_ranks_ > 1;
+  replicas_ = unfold ? static_cast<int>(plan.members_per_lane) : 1;
+  make_contexts();
+  work_ = cost_stages(graph_, plan_, stage_context_);
+  make_hops();
+  make_lanes();
+}
+
+int StepBuilder::lane_of(int replica, int pipeline_rank) const {
+  return replica * s_.parallel.pp + pipeline_rank;
+}
+
+void StepBuilder::make_contexts() {
+  const int stride = plan_.meshes.front().axis("pp").stride;
+  std::vector<const CostContext*> by_rank;
+  for (int r = 0; r < s_.parallel.pp; ++r) {
+    // Ranks on the same kind of node with the same placement share a context.
+    if (s_.cluster.groups.size() == 1 && r > 0) {
+      by_rank.push_back(by_rank.front());
+      continue;
+    }
+    contexts_.push_back(std::make_unique<CostContext>(cost_context(s_, plan_, r * stride)));
+    by_rank.push_back(contexts_.back().get());
+  }
+  for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
+    stage_context_.push_back(by_rank[i % by_rank.size()]);
+  }
+}
+
+void StepBuilder::make_hops() {
+  const int stride = plan_.meshes.front().axis("pp").stride;
+  const int pp = s_.parallel.pp;
+  const double bytes = 2 * plan_.tokens * static_cast<double>(s_.model.hidden) /
+                       (s_.parallel.sequence_parallel || s_.stack.p2p_scatter_gather ? s_.parallel.tp : 1);
+  for (std::size_t i = 0; i + 1 < plan_.stages.size(); ++i) {
+    const int from = static_cast<int>(i) % pp;
+    const int to = static_cast<int>(i + 1) % pp;
+    Hop hop;
+    if (from != to) {
+      hop.seconds = s_.costs ? s_.costs->hop.value
+                             : hop_seconds(s_, plan_, *stage_context_[i], from * stride, to * stride);
+      const bool same = !hops_.empty() && hops_.back().seconds == hop.seconds && hops_.back().down != 0;
+      if (same) {
+        hop = hops_.back();
+      } else {
+        PassCost cost;
+        cost.seconds = hop.seconds;
+        cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = hop.seconds;
+        cost.bytes[static_cast<std::size_t>(Stream::PpDown)] = bytes;
+        hop.down = add_segment(graph_, "send activations", cost);
+        cost.bytes = {};
+        cost.bytes[static_cast<std::size_t>(Stream::PpUp)] = bytes;
+        hop.up = add_segment(graph_, "send gradients", cost);
+      }
+    }
+    hops_.push_back(hop);
+  }
+}
+
+void StepBuilder::make_lanes() {
+  const int pp = s_.parallel.pp;
+  const int stride = plan_.meshes.front().axis("pp").stride;
+  graph_.lanes.resize(static_cast<std::size_t>(pp * replicas_));
+  for (std::size_t lane = 0; lane < graph_.lanes.size(); ++lane) {
+    graph_.lanes[lane].representative = static_cast<int>(lane) % pp * stride;
+    graph_.lanes[lane].members = plan_.members_per_lane / replicas_;
+  }
+  std::vector<std::array<double, 3>> resident(static_cast<std::size_t>(pp));
+  for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
+    auto& sum = resident[i % static_cast<std::size_t>(pp)];
+    const models::StageMemory& m = work_[i].memory;
+    sum[0] += m.parameters;
+    sum[1] += m.gradients;
+    sum[2] += m.optimizer;
+  }
+  for (std::size_t lane = 0; lane < graph_.lanes.size(); ++lane) {
+    const auto& sum = resident[lane % static_cast<std::size_t>(pp)];
+    graph_.lanes[lane].resident = {{MemoryPart::Parameters, sum[0]},
+                                   {MemoryPart::Gradients, sum[1]},
+                                   {MemoryPart::Optimizer, sum[2]},
+                                   {MemoryPart::Runtime, s_.stack.runtime_memory.value}};
+  }
+  last_compute_.assign(graph_.lanes.size(), kNone);
+  compute_before_.assign(graph_.lanes.size(), kNone);
+  last_dp_.assign(graph_.lanes.size(), kNone);
+  const auto actions = static_cast<std::size_t>(plan_.microbatches) * plan_.stages.size() * 2;
+  graph_.tasks.reserve(actions * 2);
+  graph_.first_dep.reserve(actions * 2 + 1);
+  graph_.deps.reserve(actions * 2);
+}
+
+TaskId StepBuilder::add(Task task, std::span<const TaskId> deps) {
+  const TaskId id = graph_.add(task, deps);
+  if (task.stream == Stream::Compute) {
+    compute_before_[task.lane] = last_compute_[task.lane];
+    last_compute_[task.lane] = id;
+  }
+  return id;
+}
+
+std::uint16_t StepBuilder::timed_segment(const char* name, Part part, double seconds) {
+  PassCost cost;
+  cost.seconds = seconds;
+  cost.parts[static_cast<std::size_t>(part)] = seconds;
+  return add_segment(graph_, name, cost);
+}
+
+bool StepBuilder::expands(const ActionContext& action) const {
+  if (s_.costs || dp_ranks_ <= 1) return false;
+  if (fsdp_) return true;
+  if (s_.stack.dp_overlap != DpOverlap::Bucketed) return false;
+  return action.forward ? action.first && s_.parallel.zero >= 1 : action.last;
+}
+
+TaskId StepBuilder::add_action(const ActionContext& action) {
+  const TaskId done = expands(action) ? add_expanded(action) : add_whole(action);
+  return action.sends ? add_message(action, done) : done;
+}
+
+TaskId StepBuilder::add_whole(const ActionContext& action) {
+  const StageWork& work = work_[static_cast<std::size_t>(action.stage)];
+  Task task;
+  task.lane = static_cast<std::uint32_t>(action.lane);
+  task.origin = action.position;
+  task.segment = action.forward ? work.forward : work.backward;
+  task.seconds = graph_.segments[task.segment].seconds;
+  return add(task, {&action.input, action.input == kNone ? std::size_t{0} : std::size_t{1}});
+}
+
+const StepBuilder::Markers& StepBuilder::markers(std::uint16_t segment) {
+  if (markers_.size() <= segment) markers_.resize(graph_.segments.size());
+  Markers& m = markers_[segment];
+  if (m.ready) return m;
+  Segment open, close;
+  open.name = graph_.segments[segment].name;
+  close.name = open.name;
+  open.at_start = graph_.segments[segment].at_start;
+  close.at_finish = graph_.segments[segment].at_finish;
+  graph_.segments.push_back(open);
+  m.open = static_cast<std::uint16_t>(graph_.segments.size() - 1);
+  graph_.segments.push_back(close);
+  m.close = static_cast<std::uint16_t>(graph_.segments.size() - 1);
+  m.ready = true;
+  return m;
+}
+
+/// Layer by layer, so that gathers and reductions of parameters run beside the neighbours' compute.
+/// Gathers run at most two parts ahead.
+TaskId StepBuilder::add_expanded(const ActionContext& action) {
+  const StageWork& work = work_[static_cast<std::size_t>(action.stage)];
+  const Markers marks = markers(action.forward ? work.forward : work.backward);
+  const bool gathers = fsdp_ || action.forward;
+  const bool reduces = !action.forward;
+  Task task;
+  task.lane = static_cast<std::uint32_t>(action.lane);
+  task.origin = action.position;
+  task.segment = marks.open;
+  add(task, {&action.input, action.input == kNone ? std::size_t{0} : std::size_t{1}});
+  task.kind = TaskKind::Kernel;
+  task.slowdown = static_cast<float>(s_.stack.overlap_slowdown);
+  for (std::size_t i = 0; i < work.parts.size(); ++i) {
+    const PassPart& part = work.parts[action.forward ? i : work.parts.size() - 1 - i];
+    TaskId gathered = kNone;
+    if (gathers && part.gather_bytes > 0) {
+      const TaskId window = compute_before_[task.lane];
+      gathered = add_dp(action.lane, CollectiveOp::AllGather, part.gather_bytes,
+                        {&window, window == kNone ? std::size_t{0} : std::size_t{1}}, Part::ExposedDp);
+    }
+    task.segment = action.forward ? part.forward : part.backward;
+    task.seconds = graph_.segments[task.segment].seconds;
+    const TaskId done = add(task, {&gathered, gathered == kNone ? std::size_t{0} : std::size_t{1}});
+    if (reduces && part.reduce_bytes > 0) {
+      last_dp_[task.lane] =
+          add_dp(action.lane, s_.parallel.zero >= 1 ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
+                 part.reduce_bytes, {&done, 1}, Part::ExposedDp);
+    }
+  }
+  task.kind = TaskKind::Action;
+  task.slowdown = 1;
+  task.seconds = 0;
+  task.segment = marks.close;
+  return add(task, {});
+}
+
+TaskId StepBuilder::add_message(const ActionContext& action, TaskId after) {
+  const Hop& hop = hops_[static_cast<std::size_t>(action.forward ? action.stage : action.stage - 1)];
+  Task task;
+  task.lane = static_cast<std::uint32_t>(action.lane);
+  task.origin = action.position;
+  task.kind = TaskKind::Message;
+  task.segment = action.forward ? hop.down : hop.up;
+  task.seconds = hop.seconds;
+  task.stream = s_.stack.p2p_blocking ? Stream::Compute : action.forward ? Stream::PpDown : Stream::PpUp;
+  return add(task, {&after, 1});
+}
+
+/// Collectives over the ranks that hold the same parameters. HSDP: inside the shard group, then
+/// (reductions only) across the groups.
+TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes, std::span<const TaskId> deps, Part part) {
+  const std::uint64_t key = static_cast<std::uint64_t>(bytes) * 8 + static_cast<std::uint64_t>(op);
+  auto found = std::find_if(dp_segments_.begin(), dp_segments_.end(), [&](const auto& e) {
+    return e.first == key && e.second.bytes == bytes;
+  });
+  if (found == dp_segments_.end()) {
+    const CostContext& c = *stage_context_.front();
+    PassCost cost;
+    cost.seconds = models::collective_time(op, base::Bytes(bytes), c.dp, *c.nccl).time.value +
+                   s_.stack.collective_overhead.value;
+    cost.parts[static_cast<std::size_t>(part)] = cost.seconds;
+    cost.bytes[static_cast<std::size_t>(Stream::Dp)] =
+        models::bytes_sent_per_rank(op, base::Bytes(bytes), c.dp.ranks).value;
+    const char* name = op == CollectiveOp::AllGather ? "all_gather dp"
+                       : op == CollectiveOp::ReduceScatter ? "reduce_scatter dp" : "all_reduce dp";
+    dp_segments_.push_back({key, {bytes, add_segment(graph_, name, cost)}});
+    found = dp_segments_.end() - 1;
+  }
+  Task task;
+  task.lane = static_cast<std::uint32_t>(lane);
+  task.kind = TaskKind::Collective;
+  task.stream = Stream::Dp;
+  task.segment = found->second.segment;
+  task.seconds = graph_.segments[task.segment].seconds;
+  task.origin = static_cast<std::uint32_t>(graph_.tasks.size());
+  return add(task, deps);
+}
+
+void StepBuilder::sync_gradients(int lane) {
+  if (dp_ranks_ <= 1 || s_.costs || fsdp_ || s_.stack.dp_overlap == DpOverlap::Bucketed) return;
+  double bytes = 0;
+  for (std::size_t i = static_cast<std::size_t>(lane % s_.parallel.pp); i < work_.size();
+       i += static_cast<std::size_t>(s_.parallel.pp)) {
+    bytes += work_[i].reduce_bytes;
+  }
+  const bool scatter = s_.parallel.zero >= 1 && !s_.stack.zero_all_reduce;
+  const TaskId after = last_compute_[static_cast<std::size_t>(lane)];
+  last_dp_[static_cast<std::size_t>(lane)] = add_dp(
+      lane, scatter ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce, bytes, {&after, 1}, Part::ExposedDp);
+}
+
+/// The first and the last pipeline rank both hold a tied embedding and add their gradients.
+void StepBuilder::join_tied_embeddings() {
+  if (!s_.model.tied || s_.parallel.pp == 1 || s_.costs) return;
+  const int stride = plan_.meshes.front().axis("pp").stride;
+  const CostContext& c = *stage_context_.front();
+  const models::GroupLayout layout =
+      models::layout_of_pair(s_.cluster, 0, (s_.parallel.pp - 1) * stride);
+  models::CollectiveGroup pair = c.tp;
+  pair.ranks = 2;
+  pair.domains = layout.domains;
+  pair.per_domain = layout.ranks_per_domain;
+  pair.intra = layout.intra;
+  pair.network = layout.network;
+  pair.ports = layout.ports_per_node;
+  pair.sharers = layout.network_share;
+  pair.table = nullptr;
+  const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
+                       models::element_bytes(s_.stack.gradient_reduce);
+  PassCost cost;
+  cost.seconds = models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes), pair, *c.nccl).time.value;
+  cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
+  cost.bytes[static_cast<std::size_t>(Stream::Dp)] = bytes;
+  const std::uint16_t segment = add_segment(graph_, "all_reduce embedding", cost);
+  for (int replica = 0; replica < replicas_; ++replica) {
+    const int ends[2] = {lane_of(replica, 0), lane_of(replica, s_.parallel.pp - 1)};
+    std::vector<TaskId> deps;
+    for (const int lane : ends) {
+      const auto l = static_cast<std::size_t>(lane);
+      deps.push_back(last_dp_[l] != kNone ? last_dp_[l] : last_compute_[l]);
+    }
+    for (const int lane : ends) {
+      Task task;
+      task.lane = static_cast<std::uint32_t>(lane);
+      task.kind = TaskKind::Collective;
+      task.stream = Stream::Dp;
+      task.segment = segment;
+      task.seconds = cost.seconds;
+      last_dp_[static_cast<std::size_t>(lane)] = add(task, deps);
+    }
+  }
+}
+
+void StepBuilder::add_optimizer(int lane) {
+  const auto l = static_cast<std::size_t>(lane);
+  const CostContext& c = *stage_context_.front();
+  double parameters = 0, gather = 0;
+  for (std::size_t i = l % static_cast<std::size_t>(s_.parallel.pp); i < work_.size();
+       i += static_cast<std::size_t>(s_.parallel.pp)) {
+    parameters += work_[i].parameters;
+    gather += work_[i].gather_bytes;
+  }
+  const int group = s_.parallel.shard > 0 ? s_.parallel.shard : s_.parallel.dp;
+  const double shard = s_.parallel.zero >= 1 ? parameters / (static_cast<double>(group) * s_.parallel.cp) : parameters;
+  Task task;
+  task.lane = static_cast<std::uint32_t>(lane);
+  task.kind = TaskKind::Optimizer;
+  task.segment = timed_segment("optimizer", Part::Optimizer, shard * step_bytes(s_) / c.kernels.stream);
+  task.seconds = graph_.segments[task.segment].seconds;
+  const TaskId after = last_dp_[l];
+  TaskId last = add(task, {&after, after == kNone ? std::size_t{0} : std::size_t{1}});
+  const bool gathers = s_.parallel.zero >= 1 && dp_ranks_ > 1 && !s_.costs && !fsdp_ &&
+                       s_.stack.dp_overlap == DpOverlap::None;
+  if (gathers) last = add_dp(lane, CollectiveOp::AllGather, gather, {&last, 1}, Part::ExposedDp);
+  if (s_.stack.step_overhead.value > 0) {
+    task.kind = TaskKind::Host;
+    task.stream = Stream::Host;
+    task.segment = timed_segment("step overhead", Part::Host, s_.stack.step_overhead.value);
+    task.seconds = s_.stack.step_overhead.value;
+    add(task, {&last, 1});
+  }
+}
+
+void StepBuilder::finish_step() {
+  const int lanes = static_cast<int>(graph_.lanes.size());
+  for (int lane = 0; lane < lanes; ++lane) sync_gradients(lane);
+  join_tied_embeddings();
+  for (int lane = 0; lane < lanes; ++lane) add_optimizer(lane);
+}
+
+}  // namespace paceline::sim

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "sim/lower/stage_work.hpp"
+
+namespace paceline::sim {
+
+/// One action of the program as the builder needs it.
+struct ActionContext {
+  int lane = 0;
+  int stage = 0;
+  bool forward = true;
+  std::uint32_t position = 0;  ///< in the lane's order
+  TaskId input = std::numeric_limits<TaskId>::max();  ///< message or action it waits for; max = none
+  bool first = false;          ///< first and last microbatch of this pass of the stage on the lane
+  bool last = false;
+  bool sends = false;          ///< its result goes to another rank
+};
+
+/// Adds tasks for actions and for the end of the step.
+class StepBuilder {
+ public:
+  StepBuilder(const models::Scenario& scenario, const models::Plan& plan, bool unfold);
+
+  int replicas() const { return replicas_; }
+  int lane_of(int replica, int pipeline_rank) const;
+
+  /// Emits the action; returns the task after which its result is where it is needed.
+  TaskId add_action(const ActionContext& action);
+  /// Gradient reduction, optimizer, parameter gathering and per-step overhead of every lane.
+  void finish_step();
+  TaskGraph take() { return std::move(graph_); }
+
+ private:
+  struct Hop {
+    double seconds = 0;
+    std::uint16_t down = 0, up = 0;  ///< segments
+  };
+  struct Markers {  ///< zero-length segments that carry the memory of an expanded pass
+    std::uint16_t open = 0, close = 0;
+    bool ready = false;
+  };
+  struct DpSegments {
+    double bytes = -1;
+    std::uint16_t segment = 0;
+  };
+
+  void make_contexts();
+  void make_hops();
+  void make_lanes();
+  bool expands(const ActionContext& action) const;
+  TaskId add_whole(const ActionContext& action);
+  TaskId add_expanded(const ActionContext& action);
+  TaskId add_message(const ActionContext& action, TaskId after);
+  TaskId add_dp(int lane, models::CollectiveOp op, double bytes, std::span<const TaskId> deps, Part part);
+  const Markers& markers(std::uint16_t segment);
+  void sync_gradients(int lane);
+  void join_tied_embeddings();
+  void add_optimizer(int lane);
+  TaskId add(Task task, std::span<const TaskId> deps);
+  std::uint16_t timed_segment(const char* name, Part part, double seconds);
+
+  const models::Scenario& s_;
+  const models::Plan& plan_;
+  TaskGraph graph_;
+  int replicas_ = 1;
+  bool fsdp_ = false;
+  double dp_ranks_ = 1;
+  std::vector<std::unique_ptr<CostContext>> contexts_;     ///< by distinct device group
+  std::vector<const CostContext*> stage_context_;          ///< by stage
+  std::vector<StageWork> work_;                            ///< by stage
+  std::vector<Hop> hops_;                                  ///< by stage: to the next stage
+  std::vector<Markers> markers_;                           ///< by segment
+  std::vector<std::pair<std::uint64_t, DpSegments>> dp_segments_;
+  std::vector<TaskId> last_compute_;                       ///< by lane; max = none yet
+  std::vector<TaskId> compute_before_;                     ///< by lane: the one before the last (prefetch window)
+  std::vector<TaskId> last_dp_;                            ///< by lane
+};
+
+}  // namespace paceline::sim

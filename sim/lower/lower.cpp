@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lower/lower.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/lower/builder.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using models::DpOverlap;
+using models::Plan;
+using models::Scenario;
+
+constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
+
+/// Passes of a program by what they do along the stages.
+struct PassIndex {
+  int forward = -1, backward = -1;
+};
+PassIndex index_passes(const Program& program) {
+  PassIndex index;
+  for (std::size_t i = 0; i < program.passes.size(); ++i) {
+    if (program.passes[i].direction == Direction::Down) index.forward = static_cast<int>(i);
+    if (program.passes[i].direction == Direction::Up) index.backward = static_cast<int>(i);
+  }
+  PACELINE_CHECK(index.forward >= 0 && index.backward >= 0);
+  return index;
+}
+
+/// Walks the program and emits tasks in an order in which every dependency comes first: each lane
+/// goes on until its next action waits for something not emitted yet.
+class Emitter {
+ public:
+  Emitter(const Scenario& scenario, const Plan& plan, const Program& program, StepBuilder& builder)
+      : program_(program), builder_(builder), passes_(index_passes(program)),
+        stages_(static_cast<int>(plan.stages.size())), microbatches_(plan.microbatches) {
+    (void)scenario;
+    const std::size_t cells = static_cast<std::size_t>(stages_) * static_cast<std::size_t>(microbatches_);
+    for (auto& table : ranks_) table.assign(cells, -1);
+    for (std::size_t r = 0; r < program.order.size(); ++r) {
+      for (const Action& a : program.order[r]) ranks_[side(a)][cell(a.stage, a.microbatch)] = static_cast<int>(r);
+    }
+  }
+
+  /// Replica `k` of the pipeline: its ranks run on lanes lane_of(rank).
+  template <class LaneOf>
+  void emit(const LaneOf& lane_of) {
+    for (auto& table : arrival_) table.assign(ranks_[0].size(), kNone);
+    for (auto& table : done_) table.assign(static_cast<std::size_t>(stages_), 0);
+    std::vector<std::size_t> next(program_.order.size(), 0);
+    std::size_t left = 0;
+    for (const auto& order : program_.order) left += order.size();
+    while (left > 0) {
+      const std::size_t before = left;
+      for (std::size_t r = 0; r < program_.order.size(); ++r) {
+        const auto& order = program_.order[r];
+        while (next[r] < order.size() && emit_one(order[next[r]], static_cast<int>(r), next[r], lane_of)) {
+          ++next[r];
+          --left;
+        }
+      }
+      if (left == before) throw base::Error("schedule", "the program deadlocks: no rank can go on");
+    }
+  }
+
+ private:
+  std::size_t cell(int stage, int microbatch) const {
+    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(microbatches_) +
+           static_cast<std::size_t>(microbatch);
+  }
+  std::size_t side(const Action& a) const { return a.pass == passes_.forward ? 0 : 1; }
+
+  template <class LaneOf>
+  bool emit_one(const Action& a, int rank, std::size_t position, const LaneOf& lane_of) {
+    const bool forward = a.pass == passes_.forward;
+    const int from = forward ? a.stage - 1 : a.stage + 1;
+    TaskId input = kNone;
+    if (from >= 0 && from < stages_) {
+      input = arrival_[side(a)][cell(from, a.microbatch)];
+      if (input == kNone) return false;
+    }
+    if (!forward && arrival_[0][cell(a.stage, a.microbatch)] == kNone) return false;
+    ActionContext action;
+    action.lane = lane_of(rank);
+    action.stage = a.stage;
+    action.forward = forward;
+    action.position = static_cast<std::uint32_t>(position);
+    action.input = input;
+    int& done = done_[side(a)][static_cast<std::size_t>(a.stage)];
+    action.first = done == 0;
+    action.last = ++done == microbatches_;
+    const int to = forward ? a.stage + 1 : a.stage - 1;
+    if (to >= 0 && to < stages_) {
+      const int peer = ranks_[side(a)][cell(to, a.microbatch)];
+      action.sends = peer != rank;
+    }
+    arrival_[side(a)][cell(a.stage, a.microbatch)] = builder_.add_action(action);
+    return true;
+  }
+
+  const Program& program_;
+  StepBuilder& builder_;
+  PassIndex passes_;
+  int stages_, microbatches_;
+  std::array<std::vector<int>, 2> ranks_;        ///< rank that runs a pass of (stage, microbatch)
+  std::array<std::vector<TaskId>, 2> arrival_;   ///< task after which the result is at the consumer
+  std::array<std::vector<int>, 2> done_;         ///< microbatches emitted, by stage
+};
+
+}  // namespace
+
+TaskGraph lower(const Scenario& scenario, const Plan& plan, const Program& program, const LowerOptions& options) {
+  StepBuilder builder(scenario, plan, options.unfold);
+  Emitter emitter(scenario, plan, program, builder);
+  for (int replica = 0; replica < builder.replicas(); ++replica) {
+    emitter.emit([&](int rank) { return builder.lane_of(replica, rank); });
+  }
+  builder.finish_step();
+  return builder.take();
+}
+
+}  // namespace paceline::sim

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lower/pass_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/cost/memory.hpp"
+#include "sim/engine/reference.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using models::Op;
+using models::OpKind;
+using models::Phase;
+
+Stream stream_of(const Op& op) { return op.axis == models::GroupAxis::Tp ? Stream::Tp : Stream::Cp; }
+
+const models::CollectiveGroup& group_of(const CostContext& c, const Op& op) {
+  return op.axis == models::GroupAxis::Tp ? c.tp : c.cp;
+}
+
+double op_seconds(const CostContext& c, const Op& op) {
+  if (op.kind != OpKind::Collective) return models::kernel_time(c.kernels, op).value;
+  const models::CollectiveGroup& group = group_of(c, op);
+  if (group.ranks <= 1) return 0;
+  const double seconds =
+      models::collective_time(op.collective, base::Bytes(op.bytes), group, *c.nccl).time.value;
+  return seconds * (op.axis == models::GroupAxis::Tp ? c.scenario->stack.tp_factor : 1);
+}
+
+bool overlaps(const std::vector<Op>& ops) {
+  return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.beside > 0; });
+}
+
+Part exposed_part(Stream stream) { return stream == Stream::Tp ? Part::ExposedTp : Part::ExposedCp; }
+
+/// Compute seconds go to Compute; what the chain waits for goes to the collective it waits for.
+PassCost evaluate_overlapped(const CostContext& context, const std::vector<Op>& ops) {
+  const TaskGraph graph = inner_graph(context, ops);
+  const Timeline timeline = run_reference(graph);
+  PassCost cost;
+  cost.seconds = timeline.makespan;
+  double busy_until = 0;
+  Part waiting = Part::ExposedTp;
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (task.stream != Stream::Compute) {
+      waiting = exposed_part(task.stream);
+      continue;
+    }
+    cost.parts[static_cast<std::size_t>(waiting)] += std::max(0.0, timeline.start[t] - busy_until);
+    cost.parts[static_cast<std::size_t>(Part::Compute)] += timeline.finish[t] - timeline.start[t];
+    busy_until = timeline.finish[t];
+  }
+  cost.parts[static_cast<std::size_t>(waiting)] += timeline.makespan - busy_until;
+  return cost;
+}
+
+PassCost evaluate_serial(const CostContext& context, const std::vector<Op>& ops) {
+  PassCost cost;
+  for (const Op& op : ops) {
+    const double seconds = op_seconds(context, op);
+    const Part part = op.kind == OpKind::Collective ? exposed_part(stream_of(op)) : Part::Compute;
+    cost.parts[static_cast<std::size_t>(part)] += seconds;
+    cost.seconds += seconds;
+  }
+  return cost;
+}
+
+void add_host(const CostContext& context, PassCost& cost, double host) {
+  const double extra = context.scenario->stack.blocking_launch ? host : std::max(0.0, host - cost.seconds);
+  cost.seconds += extra;
+  cost.parts[static_cast<std::size_t>(Part::Host)] += extra;
+}
+
+}  // namespace
+
+CostContext cost_context(const models::Scenario& s, const models::Plan& plan, int first_device) {
+  CostContext c;
+  c.scenario = &s;
+  std::size_t group = 0;
+  int first = 0;
+  while (group + 1 < s.cluster.groups.size() &&
+         first_device >= first + s.cluster.groups[group].nodes * s.cluster.groups[group].devices_per_node) {
+    first += s.cluster.groups[group].nodes * s.cluster.groups[group].devices_per_node;
+    ++group;
+  }
+  c.kernels = models::kernel_model(s.cluster.groups[group].device, s.profiles[group], s.stack,
+                                   s.attention, s.model);
+  using Names = std::array<std::string_view, 1>;
+  c.tp = models::group_of(plan, s, Names{"tp"}, first_device);
+  c.cp = models::group_of(plan, s, Names{"cp"}, first_device);
+  c.dp = models::group_of(plan, s, std::array<std::string_view, 2>{"cp", "dp"}, first_device);
+  c.nccl = &models::nccl_release(s.stack.nccl);
+  return c;
+}
+
+PassCost& PassCost::operator+=(const PassCost& o) {
+  seconds += o.seconds;
+  flops += o.flops;
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i] += o.parts[i];
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += o.bytes[i];
+  return *this;
+}
+
+PassCost PassCost::times(double count) const {
+  PassCost out = *this;
+  out.seconds *= count;
+  out.flops *= count;
+  for (double& p : out.parts) p *= count;
+  for (double& b : out.bytes) b *= count;
+  return out;
+}
+
+TaskGraph inner_graph(const CostContext& context, const std::vector<Op>& ops) {
+  TaskGraph graph;
+  graph.lanes.resize(1);
+  graph.segments.resize(1);
+  struct Pending {
+    int left;
+    TaskId task;
+  };
+  std::vector<Pending> pending;
+  std::vector<TaskId> deps;
+  bool any = false;
+  TaskId last = 0;
+  const double exposed = context.scenario->stack.tp_exposed;
+  const auto add = [&](Stream stream, TaskKind kind, double seconds, std::uint32_t origin) {
+    if (any) deps.push_back(last);
+    Task task;
+    task.seconds = seconds;
+    task.stream = stream;
+    task.kind = kind;
+    task.origin = origin;
+    const TaskId id = graph.add(task, deps);
+    deps.clear();
+    any = true;
+    return id;
+  };
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    const Op& op = ops[i];
+    const double seconds = op_seconds(context, op);
+    if (op.kind == OpKind::Collective && op.beside == 0) {
+      last = add(stream_of(op), TaskKind::Collective, seconds, i);
+    } else if (op.kind == OpKind::Collective) {
+      last = add(stream_of(op), TaskKind::Collective, exposed * seconds, i);
+      const TaskId rest = add(stream_of(op), TaskKind::Collective, (1 - exposed) * seconds, i);
+      pending.push_back({op.beside, rest});
+    } else {
+      for (const Pending& p : pending) {
+        if (p.left == 0) deps.push_back(p.task);
+      }
+      std::erase_if(pending, [](const Pending& p) { return p.left == 0; });
+      last = add(Stream::Compute, TaskKind::Kernel, seconds, i);
+      for (Pending& p : pending) --p.left;
+    }
+  }
+  return graph;
+}
+
+PassCost evaluate(const CostContext& context, const std::vector<Op>& ops) {
+  PassCost cost = overlaps(ops) ? evaluate_overlapped(context, ops) : evaluate_serial(context, ops);
+  cost.flops = models::matrix_flops(ops);
+  for (const Op& op : ops) {
+    if (op.kind != OpKind::Collective) continue;
+    cost.bytes[static_cast<std::size_t>(stream_of(op))] +=
+        models::bytes_sent_per_rank(op.collective, base::Bytes(op.bytes), group_of(context, op).ranks).value;
+  }
+  return cost;
+}
+
+LayerCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed) {
+  const models::Scenario& s = *context.scenario;
+  const models::LayerShape shape = models::layer_shape(s);
+  LayerCost cost;
+  std::vector<Op> ops;
+  models::append_forward(ops, s.model, layer, shape);
+  cost.forward = evaluate(context, ops);
+  add_host(context, cost.forward, s.stack.host_layer_forward.value);
+  ops.clear();
+  if (s.recompute == models::Recompute::Selective) models::append_core_recompute(ops, layer, shape);
+  models::append_backward(ops, s.model, layer, shape);
+  cost.backward = evaluate(context, ops);
+  add_host(context, cost.backward, s.stack.host_layer_backward.value);
+  if (recomputed) cost.backward += cost.forward;
+  cost.parameters = static_cast<double>(models::layer_parameters(s.model, layer)) / s.parallel.tp;
+  cost.gather_bytes = cost.parameters * models::state_bytes(s).weight;
+  cost.reduce_bytes = cost.parameters * models::element_bytes(s.stack.gradient_reduce);
+  return cost;
+}
+
+PassCost end_cost(const CostContext& context, bool head, models::Phase phase) {
+  const models::Scenario& s = *context.scenario;
+  const models::LayerShape shape = models::layer_shape(s);
+  std::vector<Op> ops;
+  if (head) {
+    models::append_head(ops, s.model, shape, phase);
+  } else {
+    models::append_embedding(ops, s.model, shape, phase);
+  }
+  return evaluate(context, ops);
+}
+
+}  // namespace paceline::sim

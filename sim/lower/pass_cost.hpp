@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <vector>
+
+#include "models/cost/kernel.hpp"
+#include "models/parallel/plan.hpp"
+#include "sim/task_graph.hpp"
+
+/// Segments: what happens inside an action, evaluated once per (stage, pass, shape).
+namespace paceline::sim {
+
+/// Everything a list of operations needs to become seconds on one lane.
+struct CostContext {
+  const models::Scenario* scenario = nullptr;
+  models::KernelModel kernels;
+  models::CollectiveGroup tp, cp, dp;   ///< dp: all ranks that hold the same parameters (dp and cp)
+  const models::NcclRelease* nccl = nullptr;
+};
+CostContext cost_context(const models::Scenario& scenario, const models::Plan& plan, int first_device);
+
+struct PassCost {
+  double seconds = 0;
+  PartSeconds parts{};                      ///< adds up to seconds
+  std::array<double, kStreams> bytes{};
+  double flops = 0;
+  PassCost& operator+=(const PassCost& other);
+  PassCost times(double count) const;
+};
+
+/// The inner task graph of a list: kernels one after another on the compute stream, collectives on
+/// their own, waited for at once or after the operations they run beside.
+TaskGraph inner_graph(const CostContext& context, const std::vector<models::Op>& ops);
+
+/// Runs the inner graph (a plain sum where nothing overlaps).
+PassCost evaluate(const CostContext& context, const std::vector<models::Op>& ops);
+
+/// One layer, per microbatch. Host time is included as the stack launches: added when launches
+/// block, a floor otherwise.
+struct LayerCost {
+  PassCost forward, backward;   ///< backward with what is recomputed before it
+  double gather_bytes = 0;      ///< parameters of the layer in the compute precision, over tp
+  double reduce_bytes = 0;      ///< its gradients as they are reduced
+  double parameters = 0;        ///< over tp
+};
+LayerCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed);
+
+/// Embedding or head, forward or backward.
+PassCost end_cost(const CostContext& context, bool head, models::Phase phase);
+
+}  // namespace paceline::sim

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lower/stage_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace paceline::sim {
+namespace {
+
+using models::Phase;
+using models::Recompute;
+using models::Scenario;
+using models::Stage;
+
+/// Extra time of every pass on a machine of many nodes: jitter and stragglers, a share per doubling
+/// of the nodes in use.
+void add_scale_loss(const CostContext& context, PassCost& cost) {
+  const Scenario& s = *context.scenario;
+  if (s.stack.scale_loss <= 0) return;
+  const double nodes = std::max(1.0, static_cast<double>(s.parallel.world_size()) /
+                                         s.cluster.groups.front().devices_per_node);
+  const double extra = cost.seconds * s.stack.scale_loss * std::log2(nodes);
+  cost.seconds += extra;
+  cost.parts[static_cast<std::size_t>(Part::Straggler)] += extra;
+}
+
+/// Layer costs of one context, by kind and by whether the layer is recomputed.
+class LayerTable {
+ public:
+  LayerTable(const CostContext& context, TaskGraph& graph) : context_(&context), graph_(&graph) {
+    entries_.resize(2 * context.scenario->model.kinds.size());
+  }
+  struct Entry {
+    bool ready = false;
+    LayerCost cost;
+    PassPart part;
+  };
+  const CostContext* context() const { return context_; }
+  const Entry& get(int kind, bool recomputed) {
+    Entry& entry = entries_[2 * static_cast<std::size_t>(kind) + (recomputed ? 1 : 0)];
+    if (entry.ready) return entry;
+    const Scenario& s = *context_->scenario;
+    entry.cost = layer_cost(*context_, s.model.kinds[static_cast<std::size_t>(kind)], recomputed);
+    add_scale_loss(*context_, entry.cost.forward);
+    add_scale_loss(*context_, entry.cost.backward);
+    entry.part = {add_segment(*graph_, "layer F", entry.cost.forward),
+                  add_segment(*graph_, "layer BW", entry.cost.backward), entry.cost.gather_bytes,
+                  entry.cost.reduce_bytes};
+    entry.ready = true;
+    return entry;
+  }
+
+ private:
+  const CostContext* context_;
+  TaskGraph* graph_;
+  std::vector<Entry> entries_;
+};
+
+struct Pass2 {
+  PassCost forward, backward;
+};
+
+bool recomputes(const Scenario& s, int layer_in_stage) {
+  return s.recompute == Recompute::Full ||
+         (s.recompute == Recompute::Blockwise && layer_in_stage < s.recompute_layers);
+}
+
+void add_end(TaskGraph& graph, const CostContext& context, StageWork& work, Pass2& sum, bool head) {
+  const Scenario& s = *context.scenario;
+  PassCost forward = end_cost(context, head, Phase::Forward);
+  PassCost backward = end_cost(context, head, Phase::Input);
+  add_scale_loss(context, forward);
+  add_scale_loss(context, backward);
+  const double parameters =
+      static_cast<double>(head ? s.model.vocab * s.model.hidden : models::embedding_parameters(s.model)) /
+      s.parallel.tp;
+  const bool own = !(head && s.model.tied && s.parallel.pp == 1);  // tied on one rank: one matrix
+  PassPart part;
+  part.forward = add_segment(graph, head ? "head F" : "embedding F", forward);
+  part.backward = add_segment(graph, head ? "head BW" : "embedding BW", backward);
+  part.gather_bytes = own ? parameters * models::state_bytes(s).weight : 0;
+  part.reduce_bytes = own ? parameters * models::element_bytes(s.stack.gradient_reduce) : 0;
+  work.parts.push_back(part);
+  sum.forward += forward;
+  sum.backward += backward;
+}
+
+/// Activations are allocated when the forward starts and freed when the backward ends; the loss
+/// buffers and the working set of a pass only live inside it.
+void attach_memory(TaskGraph& graph, StageWork& work) {
+  Segment& forward = graph.segments[work.forward];
+  Segment& backward = graph.segments[work.backward];
+  const models::StageMemory& m = work.memory;
+  const auto both = [](Segment& segment, MemoryPart part, double bytes) {
+    if (bytes <= 0) return;
+    segment.at_start.push_back({part, bytes});
+    segment.at_finish.push_back({part, -bytes});
+  };
+  if (m.activation > 0) {
+    forward.at_start.push_back({MemoryPart::Activations, m.activation});
+    backward.at_finish.push_back({MemoryPart::Activations, -m.activation});
+  }
+  both(forward, MemoryPart::Logits, m.logits);
+  both(backward, MemoryPart::Logits, m.logits);
+  both(backward, MemoryPart::Workspace, m.workspace);
+}
+
+StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage, LayerTable& table) {
+  const CostContext& context = *table.context();
+  const Scenario& s = *context.scenario;
+  StageWork work;
+  Pass2 sum;
+  if (stage.embedding) add_end(graph, context, work, sum, false);
+  for (int i = 0; i < stage.layers; ++i) {
+    const int kind = s.model.layers[static_cast<std::size_t>(stage.first_layer + i)];
+    const LayerTable::Entry& entry = table.get(kind, recomputes(s, i));
+    work.parts.push_back(entry.part);
+    sum.forward += entry.cost.forward;
+    sum.backward += entry.cost.backward;
+  }
+  if (stage.head) add_end(graph, context, work, sum, true);
+  work.forward = add_segment(graph, "F", sum.forward);
+  work.backward = add_segment(graph, "BW", sum.backward);
+  work.memory = models::stage_memory(s, plan, stage);
+  work.parameters = models::stage_parameters(s, stage);
+  for (const PassPart& part : work.parts) {
+    work.gather_bytes += part.gather_bytes;
+    work.reduce_bytes += part.reduce_bytes;
+  }
+  attach_memory(graph, work);
+  return work;
+}
+
+/// Stages whose passes are given: each chunk is its share of the device-stage.
+StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage, const Scenario& s) {
+  const double chunks = s.schedule.chunks;
+  const models::GivenCosts& given = *s.costs;
+  StageWork work;
+  PassCost forward, backward;
+  forward.seconds = given.forward.value / chunks;
+  backward.seconds = (given.input_gradient.value + given.weight_gradient.value) / chunks;
+  forward.parts[static_cast<std::size_t>(Part::Compute)] = forward.seconds;
+  backward.parts[static_cast<std::size_t>(Part::Compute)] = backward.seconds;
+  work.forward = add_segment(graph, "F", forward);
+  work.backward = add_segment(graph, "BW", backward);
+  work.parts.push_back({work.forward, work.backward, 0, 0});
+  work.memory = models::stage_memory(s, plan, stage);
+  if (given.activation.value > 0) work.memory.activation = given.activation.value / chunks;
+  work.parameters = models::stage_parameters(s, stage);
+  attach_memory(graph, work);
+  return work;
+}
+
+bool same_composition(const Scenario& s, const Stage& a, const Stage& b) {
+  if (a.layers != b.layers || a.embedding != b.embedding || a.head != b.head) return false;
+  for (int i = 0; i < a.layers; ++i) {
+    if (s.model.layers[static_cast<std::size_t>(a.first_layer + i)] !=
+        s.model.layers[static_cast<std::size_t>(b.first_layer + i)]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& cost) {
+  PACELINE_CHECK(graph.segments.size() < 65535);
+  Segment segment;
+  segment.name = std::move(name);
+  segment.parts = cost.parts;
+  segment.bytes = cost.bytes;
+  segment.flops = cost.flops;
+  segment.seconds = cost.seconds;
+  graph.segments.push_back(std::move(segment));
+  return static_cast<std::uint16_t>(graph.segments.size() - 1);
+}
+
+std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
+                                   const std::vector<const CostContext*>& contexts) {
+  const Scenario& s = *contexts.front()->scenario;
+  std::vector<StageWork> work;
+  work.reserve(plan.stages.size());
+  std::vector<LayerTable> tables;
+  std::vector<std::size_t> distinct;  // stages that were costed, not copied
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    const Stage& stage = plan.stages[i];
+    const auto twin = std::find_if(distinct.begin(), distinct.end(), [&](std::size_t j) {
+      return contexts[i] == contexts[j] && same_composition(s, stage, plan.stages[j]);
+    });
+    if (twin != distinct.end()) {
+      work.push_back(work[*twin]);
+      continue;
+    }
+    auto table = std::find_if(tables.begin(), tables.end(),
+                              [&](const LayerTable& t) { return t.context() == contexts[i]; });
+    if (table == tables.end()) table = tables.emplace(tables.end(), *contexts[i], graph);
+    work.push_back(s.costs ? given_stage(graph, plan, stage, s) : build_stage(graph, plan, stage, *table));
+    distinct.push_back(i);
+  }
+  return work;
+}
+
+}  // namespace paceline::sim
