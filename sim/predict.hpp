@@ -18,6 +18,10 @@ struct Prediction {
   Result result;
 };
 
+/// The schedule of the scenario over its stages.
+Program make_program(const models::Scenario& scenario, const models::Plan& plan);
+
+/// Throws base::Error for anything the scenario asks that does not exist or divide.
 Prediction predict(const models::Scenario& scenario);
 
 /// What a task is, derived: "F3.12" style action text, "send 3->4 mb 12", "reduce_scatter dp chunk 1".

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/cost/memory.hpp"
+#include "models/workload/layer_ops.hpp"
 
 #include <algorithm>
 

@@ -139,7 +139,7 @@ Stack read_stack(const base::Document& document, const base::Value& value) {
     return read_stack(value.text, where);
   }
   Fields fields(document, value, "stack");
-  Stack stack = read_stack(fields.text("preset"), fields.where("preset"));
+  Stack stack = read_stack(fields.text("name"), fields.where("name"));
   read_switches(fields, stack);
   fields.done();
   return stack;

@@ -86,7 +86,7 @@ struct Stack {
 };
 
 Stack read_stack(const std::string& name, const std::string& where);
-/// `stack: NAME`, or `stack: {preset: NAME, norm: eager, ...}` with overrides of single switches.
+/// `stack: NAME`, or `stack: {name: NAME, norm: eager, ...}` with overrides of single switches.
 Stack read_stack(const base::Document& document, const base::Value& value);
 
 }  // namespace paceline::models

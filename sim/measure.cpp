@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/measure.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/text.hpp"
+#include "models/cost/memory.hpp"
+#include "models/workload/layer_ops.hpp"
+
+namespace paceline::sim {
+namespace {
+
+constexpr double kNearFull = 0.92;  ///< fullness from which real allocators retry and stall
+
+double& at(PartSeconds& parts, Part part) { return parts[static_cast<std::size_t>(part)]; }
+
+/// The part of a task that a waiting lane would blame: the largest of its segment.
+Part blame(const TaskGraph& graph, const Task& task) {
+  const PartSeconds& parts = graph.segments[task.segment].parts;
+  return static_cast<Part>(std::max_element(parts.begin(), parts.end()) - parts.begin());
+}
+
+bool waits_on(const Task& task) {
+  return task.kind == TaskKind::Message || task.kind == TaskKind::Collective || task.kind == TaskKind::Host;
+}
+
+/// Splits a gap [from, to] of the compute stream: what was in transit for the task that ends the
+/// gap goes to its part, the rest to the bubble. `cursor` moves on as intervals are given away.
+void blame_gap(const TaskGraph& graph, const Timeline& timeline, std::span<const TaskId> causes,
+               double from, double to, PartSeconds& parts) {
+  double left = to - from;
+  for (const TaskId d : causes) {
+    const Task& cause = graph.tasks[d];
+    if (!waits_on(cause) || left <= 0) continue;
+    const double overlap = std::min(timeline.finish[d], to) - std::max(timeline.start[d], from);
+    const double taken = std::clamp(overlap, 0.0, left);
+    at(parts, blame(graph, cause)) += taken;
+    left -= taken;
+  }
+  at(parts, Part::Bubble) += std::max(0.0, left);
+}
+
+void add_task(const TaskGraph& graph, const Task& task, double duration, PartSeconds& parts) {
+  const Segment& segment = graph.segments[task.segment];
+  if (segment.seconds <= 0) {
+    at(parts, Part::Compute) += duration;
+    return;
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i] += segment.parts[i];
+    sum += segment.parts[i];
+  }
+  at(parts, Part::Compute) += duration - sum;  // slowed down beside communication
+}
+
+std::vector<double> compute_seconds(const TaskGraph& graph) {
+  std::vector<double> sum(graph.lanes.size(), 0);
+  for (const Task& task : graph.tasks) {
+    if (task.stream != Stream::Compute) continue;
+    sum[task.lane] += graph.segments[task.segment].parts[static_cast<std::size_t>(Part::Compute)];
+  }
+  return sum;
+}
+
+/// Span and busy time of the pipeline part of each lane: actions only, not the optimizer.
+struct LaneSpan {
+  double first = std::numeric_limits<double>::infinity();
+  double last = 0;
+  double busy = 0;
+};
+
+void measure_bubble(const TaskGraph& graph, const Timeline& timeline, Result& result) {
+  std::vector<LaneSpan> spans(graph.lanes.size());
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (task.stream != Stream::Compute) continue;
+    if (task.kind != TaskKind::Action && task.kind != TaskKind::Kernel) continue;
+    LaneSpan& span = spans[task.lane];
+    span.first = std::min(span.first, timeline.start[t]);
+    span.last = std::max(span.last, timeline.finish[t]);
+    span.busy += timeline.finish[t] - timeline.start[t];
+  }
+  double first = std::numeric_limits<double>::infinity(), last = 0, busy = 0, longest = 0;
+  for (const LaneSpan& span : spans) {
+    first = std::min(first, span.first);
+    last = std::max(last, span.last);
+    busy = std::max(busy, span.busy);
+    longest = std::max(longest, span.last - span.first);
+  }
+  if (last <= first) return;
+  result.bubble_makespan = 1 - busy / (last - first);
+  result.bubble_longest_stage = 1 - busy / longest;
+}
+
+double peak_flops(const models::Scenario& s) {
+  double sum = 0;
+  std::int64_t left = s.parallel.world_size();
+  for (const models::NodeGroup& group : s.cluster.groups) {
+    const std::int64_t devices = std::min<std::int64_t>(left, std::int64_t{group.nodes} * group.devices_per_node);
+    sum += static_cast<double>(devices) * group.device.matrix_rate[static_cast<std::size_t>(s.precision)].value;
+    left -= devices;
+  }
+  return sum;
+}
+
+void measure_rates(const models::Scenario& s, const TaskGraph& graph, Result& result) {
+  const double samples = static_cast<double>(s.batch.global);
+  result.samples_per_s = samples / result.step_time;
+  result.tokens_per_s = samples * static_cast<double>(s.batch.sequence) / result.step_time;
+  result.model_flops = model_flops(s);
+  for (const Task& task : graph.tasks) {
+    const Segment& segment = graph.segments[task.segment];
+    const auto members = static_cast<double>(graph.lanes[task.lane].members);
+    result.hardware_flops += segment.flops * members;
+    for (std::size_t i = 0; i < segment.bytes.size(); ++i) {
+      result.traffic_bytes[i] += segment.bytes[i] * members;
+    }
+  }
+  const double peak = peak_flops(s) * result.step_time;
+  result.mfu = result.model_flops / peak;
+  result.hfu = std::max(result.hardware_flops, result.model_flops) / peak;
+}
+
+void check_memory(const models::Scenario& s, Result& result) {
+  const int per_pipeline_rank = s.parallel.pp;
+  for (MemoryPeak& peak : result.memory) {
+    (void)per_pipeline_rank;
+    std::int64_t first = 0;
+    peak.capacity_bytes = s.cluster.groups.back().device.memory.value;
+    for (const models::NodeGroup& group : s.cluster.groups) {
+      const std::int64_t devices = std::int64_t{group.nodes} * group.devices_per_node;
+      if (peak.representative < first + devices) {
+        peak.capacity_bytes = group.device.memory.value;
+        break;
+      }
+      first += devices;
+    }
+    peak.reserved_bytes = peak.peak_bytes;
+  }
+  const auto fullest = std::max_element(
+      result.memory.begin(), result.memory.end(), [](const MemoryPeak& a, const MemoryPeak& b) {
+        return a.reserved_bytes / a.capacity_bytes < b.reserved_bytes / b.capacity_bytes;
+      });
+  if (fullest == result.memory.end()) return;
+  if (!fullest->fits()) {
+    result.warnings.push_back("does not fit: rank " + std::to_string(fullest->representative) + " needs " +
+                              base::format_bytes(base::Bytes(fullest->reserved_bytes)) + " of " +
+                              base::format_bytes(base::Bytes(fullest->capacity_bytes)) + " at " +
+                              base::format_seconds(base::Seconds(fullest->at_seconds)));
+  } else if (fullest->reserved_bytes > kNearFull * fullest->capacity_bytes) {
+    result.warnings.push_back("memory nearly full (" +
+                              base::format_percent(fullest->reserved_bytes / fullest->capacity_bytes) +
+                              " on rank " + std::to_string(fullest->representative) +
+                              "): real runs slow down here");
+  }
+}
+
+void add_warnings(const models::Scenario& s, Result& result) {
+  if (s.model.context > 0 && s.batch.sequence > s.model.context) {
+    result.warnings.push_back("batch.sequence " + std::to_string(s.batch.sequence) +
+                              " is longer than the model's context of " + std::to_string(s.model.context));
+  }
+}
+
+}  // namespace
+
+bool Result::fits() const {
+  return std::all_of(memory.begin(), memory.end(), [](const MemoryPeak& m) { return m.fits(); });
+}
+
+double model_flops(const models::Scenario& s) {
+  const models::Model& m = s.model;
+  const double tokens = static_cast<double>(s.batch.global) * static_cast<double>(s.batch.sequence);
+  double parameters = static_cast<double>(m.vocab) * static_cast<double>(m.hidden);
+  double attention = 0;  // forward, per sequence
+  const auto sequence = static_cast<double>(s.batch.sequence);
+  for (const int kind : m.layers) {
+    const models::Layer& layer = m.kinds[static_cast<std::size_t>(kind)];
+    const models::Attention& a = layer.attention;
+    parameters += static_cast<double>(models::active_layer_parameters(m, layer));
+    attention += 2 * sequence * sequence *
+                 models::causal_fraction(sequence, static_cast<double>(a.window)) *
+                 static_cast<double>(a.heads * (a.head_dim + a.value_dim));
+  }
+  return 6 * parameters * tokens + 3 * attention * static_cast<double>(s.batch.global);
+}
+
+PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::uint32_t lane) {
+  PartSeconds parts{};
+  double busy_until = 0;
+  std::vector<TaskId> tail;
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (task.lane != lane) continue;
+    if (task.stream != Stream::Compute) {
+      if (waits_on(task)) tail.push_back(t);
+      continue;
+    }
+    if (timeline.start[t] > busy_until) {
+      blame_gap(graph, timeline, graph.dependencies(t), busy_until, timeline.start[t], parts);
+    }
+    add_task(graph, task, timeline.finish[t] - timeline.start[t], parts);
+    busy_until = std::max(busy_until, timeline.finish[t]);
+  }
+  std::erase_if(tail, [&](TaskId t) { return timeline.finish[t] <= busy_until; });
+  std::sort(tail.begin(), tail.end(), [&](TaskId a, TaskId b) { return timeline.start[a] < timeline.start[b]; });
+  double cursor = busy_until;
+  for (const TaskId t : tail) {
+    const double start = std::max(cursor, timeline.start[t]);
+    at(parts, Part::Bubble) += start - cursor;
+    const double end = std::max(start, timeline.finish[t]);
+    at(parts, blame(graph, graph.tasks[t])) += end - start;
+    cursor = end;
+  }
+  at(parts, Part::Bubble) += std::max(0.0, timeline.makespan - cursor);
+  return parts;
+}
+
+std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& timeline) {
+  std::vector<MemoryPeak> peaks(graph.lanes.size());
+  std::vector<std::array<double, kMemoryParts>> now(graph.lanes.size());
+  const auto total = [](const std::array<double, kMemoryParts>& parts) {
+    double sum = 0;
+    for (const double p : parts) sum += p;
+    return sum;
+  };
+  const auto note = [&](std::size_t lane, double time) {
+    const double sum = total(now[lane]);
+    if (sum <= peaks[lane].peak_bytes) return;
+    peaks[lane].peak_bytes = sum;
+    peaks[lane].at_seconds = time;
+    peaks[lane].parts = now[lane];
+  };
+  for (std::size_t lane = 0; lane < graph.lanes.size(); ++lane) {
+    peaks[lane].lane = static_cast<int>(lane);
+    peaks[lane].representative = graph.lanes[lane].representative;
+    peaks[lane].members = graph.lanes[lane].members;
+    for (const MemoryDelta& d : graph.lanes[lane].resident) now[lane][static_cast<std::size_t>(d.part)] += d.bytes;
+    note(lane, 0);
+  }
+  // Memory moves with tasks of the compute stream, which run one after another per lane: the order
+  // of the tasks is the order of time.
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    const Segment& segment = graph.segments[task.segment];
+    if (segment.at_start.empty() && segment.at_finish.empty()) continue;
+    PACELINE_CHECK(task.stream == Stream::Compute);
+    auto& parts = now[task.lane];
+    for (const MemoryDelta& d : segment.at_start) parts[static_cast<std::size_t>(d.part)] += d.bytes;
+    if (!segment.at_start.empty()) note(task.lane, timeline.start[t]);
+    for (const MemoryDelta& d : segment.at_finish) parts[static_cast<std::size_t>(d.part)] += d.bytes;
+  }
+  return peaks;
+}
+
+Result measure(const models::Scenario& s, const models::Plan& plan, const TaskGraph& graph, const Timeline& timeline) {
+  (void)plan;
+  Result result;
+  result.engine = "reference";
+  result.step_time = timeline.makespan;
+  const double residual = s.profiles.front().residual;
+  result.step_time_low = result.step_time * (1 - residual);
+  result.step_time_high = result.step_time * (1 + residual);
+  measure_rates(s, graph, result);
+  measure_bubble(graph, timeline, result);
+  const std::vector<double> compute = compute_seconds(graph);
+  result.critical_lane = static_cast<int>(std::max_element(compute.begin(), compute.end()) - compute.begin());
+  result.breakdown = breakdown_of(graph, timeline, static_cast<std::uint32_t>(result.critical_lane));
+  result.memory = replay_memory(graph, timeline);
+  result.assumptions = s.assumptions;
+  check_memory(s, result);
+  add_warnings(s, result);
+  return result;
+}
+
+}  // namespace paceline::sim

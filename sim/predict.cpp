@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/predict.hpp"
+
+#include <algorithm>
+
+#include "sim/engine/reference.hpp"
+#include "sim/lower/lower.hpp"
+#include "sim/measure.hpp"
+#include "sim/schedules/schedule.hpp"
+
+namespace paceline::sim {
+namespace {
+
+constexpr std::array<std::string_view, kStreams> kStreamNames{
+    "compute", "tp", "cp", "ep", "pp down", "pp up", "dp", "copy in", "copy out", "host", "none"};
+constexpr std::array<std::string_view, kParts> kPartNames{
+    "compute", "optimizer", "codec", "exposed_tp", "exposed_cp", "exposed_ep",
+    "exposed_pp", "exposed_dp", "offload", "host", "straggler", "bubble"};
+constexpr std::array<std::string_view, kMemoryParts> kMemoryNames{
+    "parameters", "gradients", "optimizer", "activations", "logits", "weight_versions",
+    "buffers", "workspace", "runtime"};
+
+}  // namespace
+
+Program make_program(const models::Scenario& scenario, const models::Plan& plan) {
+  const Schedule& schedule = find_schedule(scenario.schedule.name, scenario.file + ": schedule.name");
+  return schedule.build({scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches});
+}
+
+Prediction predict(const models::Scenario& scenario) {
+  Prediction p;
+  p.plan = models::make_plan(scenario);
+  p.program = make_program(scenario, p.plan);
+  p.graph = lower(scenario, p.plan, p.program);
+  p.timeline = run_reference(p.graph);
+  p.result = measure(scenario, p.plan, p.graph, p.timeline);
+  return p;
+}
+
+std::string task_label(const Prediction& p, TaskId t) {
+  const Task& task = p.graph.tasks[t];
+  const std::string& segment = p.graph.segments[task.segment].name;
+  const std::size_t rank = p.program.order.empty() ? 0 : task.lane % p.program.order.size();
+  if (task.kind == TaskKind::Collective || task.kind == TaskKind::Optimizer || task.kind == TaskKind::Host) {
+    return segment;
+  }
+  if (rank >= p.program.order.size() || task.origin >= p.program.order[rank].size()) return segment;
+  const Action& a = p.program.order[rank][task.origin];
+  const std::string action = std::to_string(a.stage) + p.program.passes[a.pass].name + std::to_string(a.microbatch);
+  if (task.kind == TaskKind::Action) return action;
+  return segment + " " + action;
+}
+
+std::string_view to_text(Stream stream) { return kStreamNames[static_cast<std::size_t>(stream)]; }
+std::string_view to_text(Part part) { return kPartNames[static_cast<std::size_t>(part)]; }
+std::string_view to_text(MemoryPart part) { return kMemoryNames[static_cast<std::size_t>(part)]; }
+
+}  // namespace paceline::sim
