@@ -195,6 +195,11 @@ TEST_CASE("nodes of two kinds: the slower network and the slower links rule", "[
   CHECK(g.network == &c.groups[1].network);
   CHECK(g.ports_per_node == 1);
   CHECK(g.devices_per_node == 4);
+  const Cluster slow_first = cluster_of({c.groups[1], c.groups[0]});
+  const GroupLayout turned = models::layout_of(slow_first, 0, 1, 24);
+  CHECK(turned.network == &slow_first.groups[0].network);
+  CHECK(turned.ports_per_node == 1);
+  CHECK(turned.intra->name == "bus");
   const GroupLayout fast = models::layout_of(c, 0, 8, 2);
   CHECK(fast.network == &c.groups[0].network);
   const std::vector<int> mixed{23, 0, 15, 16};
