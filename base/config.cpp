@@ -69,10 +69,14 @@ std::vector<std::string_view> split(std::string_view path) {
   return parts;
 }
 
+/// A part of a path as people type it: printable, without spaces.
 bool plain_key(std::string_view part) {
-  return !part.empty() && part.size() <= 256 && std::all_of(part.begin(), part.end(), [](char c) {
-    return static_cast<unsigned char>(c) > 0x20 && c != 0x7F;
-  });
+  for (std::size_t i = 0; i < part.size();) {
+    const std::size_t length = utf8_length(part, i);
+    if (length == 0 || static_cast<unsigned char>(part[i]) <= 0x20 || part[i] == 0x7F) return false;
+    i += length;
+  }
+  return !part.empty() && part.size() <= 256;
 }
 
 /// Text that YAML reads back as the same plain scalar wherever it stands.
@@ -161,9 +165,10 @@ std::string place_text(const Document& document, Place place) {
 
 std::string read_file(const std::string& path, std::size_t max_bytes) {
   const std::string shown = path.empty() ? "''" : one_line(path);
+  if (path.find('\0') != std::string::npos) throw Error(shown, "no such file");
   // Non-blocking: opening a FIFO must not wait for a writer.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (file.fd < 0 || path.find('\0') != std::string::npos) {
+  if (file.fd < 0) {
     if (errno == ENOENT) throw Error(shown, "no such file");
     throw Error(shown, std::string("cannot be opened: ") + std::strerror(errno));
   }
@@ -200,7 +205,7 @@ void set_path(Document& document, std::string_view path, std::string_view yaml_v
   const std::vector<std::string_view> parts = split(path);
   if (parts.size() > static_cast<std::size_t>(Limits{}.depth)) throw Error(where, "path too long");
   for (const std::string_view part : parts) {
-    if (!plain_key(part) || utf8_length(part, 0) == 0) {
+    if (!plain_key(part)) {
       throw Error(where, "not a path", "write it as parallel.tp=4");
     }
   }
@@ -228,7 +233,8 @@ void set_path(Document& document, std::string_view path, std::string_view yaml_v
       }
       node = &node->items[static_cast<std::size_t>(item - node->items.data())];
     }
-    done += (done.empty() ? "" : ".") + std::string(part);
+    if (!done.empty()) done += '.';
+    done += part;
   }
   *node = std::move(value);
 }

@@ -14,10 +14,10 @@ class JsonEvents {
   JsonEvents(std::string_view text, TreeBuilder& tree) : text_(text), tree_(tree) {}
 
   bool null() { return tree_.null(next()), true; }
-  bool boolean(bool flag) { return plain(flag ? "true" : "false"); }
-  bool number_integer(std::int64_t) { return plain(""); }
-  bool number_unsigned(std::uint64_t) { return plain(""); }
-  bool number_float(double, const std::string&) { return plain(""); }
+  bool boolean(bool) { return plain(); }
+  bool number_integer(std::int64_t) { return plain(); }
+  bool number_unsigned(std::uint64_t) { return plain(); }
+  bool number_float(double, const std::string&) { return plain(); }
   bool string(std::string& text) { return tree_.scalar(next(), text, true), true; }
   bool binary(std::vector<std::uint8_t>&) { return false; }  // not in the text format
   bool start_object(std::size_t) { return tree_.begin(next(), Value::Kind::Map), true; }
@@ -28,7 +28,8 @@ class JsonEvents {
   bool parse_error(std::size_t position, const std::string& token, const std::exception& error);
 
  private:
-  bool plain(std::string_view) {
+  /// A number or flag, with the text it was written as.
+  bool plain() {
     const Place place = next();
     return tree_.scalar(place, std::string(token_), false), true;
   }
@@ -70,20 +71,31 @@ Place JsonEvents::next() {
   return place;
 }
 
-bool JsonEvents::parse_error(std::size_t position, const std::string& token,
+bool JsonEvents::parse_error(std::size_t position, const std::string&,
                              const std::exception& error) {
-  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ..."
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing
+  // value - invalid literal; last read: '...'; expected ...", where what was last read goes back to
+  // an earlier token. The offending one begins at the cursor and ends at `position`.
   std::string problem = error.what();
-  if (const auto id = problem.find("] "); id != std::string::npos) problem.erase(0, id + 2);
-  if (problem.starts_with("parse error")) {
-    if (const auto colon = problem.find(": "); colon != std::string::npos) {
-      problem.erase(0, colon + 2);
-    }
+  for (const std::string_view start : {"] ", "parse error at", ": "}) {
+    const auto found = problem.find(start);
+    if (found == std::string::npos) break;
+    problem.erase(0, start.starts_with("parse") ? found : found + start.size());
   }
-  std::size_t offset = std::min(position, text_.size());
-  const bool verbatim = offset >= token.size() && !token.empty() &&
-                        text_.substr(offset - token.size(), token.size()) == token;
-  offset -= verbatim ? token.size() : std::min<std::size_t>(offset, 1);
+  const std::size_t last = std::min(position, text_.size()) - (position > 0 ? 1 : 0);
+  const std::size_t begin = text_.find_first_not_of(" \t\r\n,:", at_);
+  const bool in_string = problem.find("invalid string") != std::string::npos;
+  const std::size_t offset = in_string ? last : std::min(begin, last);
+  if (const auto cut = problem.find("; last read: '"); cut != std::string::npos) {
+    const auto rest = problem.rfind("'; expected");
+    problem.erase(cut, rest == std::string::npos || rest < cut ? rest : rest + 1 - cut);
+  }
+  if (const auto literal = problem.find("invalid literal");
+      literal != std::string::npos && begin < text_.size()) {
+    const std::size_t end = std::min(text_.find_first_of(" \t\r\n,:{}[]\"", begin), text_.size());
+    problem.insert(literal + 15, quote(text_.substr(begin, end - begin)));
+    problem.insert(literal + 15, " ");
+  }
   tree_.fail(place_of(text_, offset), one_line(problem));
 }
 

@@ -83,7 +83,12 @@ std::string one_line(std::string_view text, std::size_t limit) {
   return out;
 }
 
-std::string quote(std::string_view text) { return "'" + one_line(text, 60) + "'"; }
+std::string quote(std::string_view text) {
+  std::string out = "'";
+  out += one_line(text, 60);
+  out += '\'';
+  return out;
+}
 
 std::string suggest(std::string_view word, std::span<const std::string> names,
                     std::string_view list_intro) {

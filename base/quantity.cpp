@@ -233,7 +233,8 @@ std::int64_t parse_integer(std::string_view text, const std::string& where, std:
                  high == Limit::max() ? "" : std::to_string(high));
   };
   text = trim(text);
-  const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
+  std::string_view digits = text;
+  if (text.size() > 1 && text[0] == '+' && digit(text[1])) digits.remove_prefix(1);
   std::int64_t value = 0;
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (code != std::errc() || end != digits.data() + digits.size()) {

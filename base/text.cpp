@@ -53,8 +53,8 @@ std::string format_fixed(double v, int digits) {
 }
 
 std::string format_seconds(Seconds s) {
-  static constexpr std::array<Scale, 4> kScales{
-      {{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}}};
+  static constexpr std::array<Scale, 5> kScales{
+      {{1e-12, "ps"}, {1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}}};
   const double value = s.value;
   const double size = std::abs(value);
   if (value == 0) return "0 s";
@@ -62,7 +62,7 @@ std::string format_seconds(Seconds s) {
   if (size >= 7200) return format_fixed(value / 3600, decimals(value / 3600, 3)) + " h";
   if (size >= 600) return format_fixed(value / 60, decimals(value / 60, 4)) + " min";
   return scaled(value, kScales,
-                [](std::size_t i, double number) { return decimals(number, i == 3 ? 4 : 3); });
+                [](std::size_t i, double number) { return decimals(number, i == 4 ? 4 : 3); });
 }
 
 std::string format_bytes(Bytes b) {

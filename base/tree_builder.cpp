@@ -147,7 +147,7 @@ std::string_view checked_text(std::string_view text, const std::string& file,
       throw Error(at(file, place_of(text, i)), "not valid UTF-8", "save the file as UTF-8");
     }
     const char c = text[i];
-    if ((c >= 0 && c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F) {
+    if (c >= 0 && c < 0x20 && c != '\n' && c != '\r' && c != '\t') {
       throw Error(at(file, place_of(text, i)), "control character " + quote(text.substr(i, 1)),
                   "is this a text file?");
     }

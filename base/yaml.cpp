@@ -3,6 +3,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/message.hpp"
@@ -72,11 +73,17 @@ class YamlEvents final : public YAML::EventHandler {
   bool started_ = false;
 };
 
-std::string hint_for(const std::string& problem) {
-  if (problem.find("tab") != std::string::npos) return "indent with spaces";
+std::string hint_for(const std::string& problem, std::string_view text, const YAML::Mark& mark) {
+  const auto says = [&](std::string_view part) { return problem.find(part) != std::string::npos; };
+  const auto column = static_cast<std::size_t>(std::max(mark.column, 0));
+  const auto here = std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text.size());
+  const std::string_view line = text.substr(here - std::min(column, here), column);
+  const bool indented = line.find_first_not_of(" \t") == std::string_view::npos;
+  if (says("illegal tab") || (indented && line.find('\t') != std::string_view::npos)) {
+    return "indent with spaces, not tabs";
+  }
   if (problem == "illegal map value") return "a value with ': ' in it needs quotes";
-  if (problem.find("end of map") != std::string::npos) return "check indentation and brackets";
-  if (problem.find("end of sequence") != std::string::npos) return "check indentation and brackets";
+  if (says("end of map") || says("end of sequence")) return "check indentation and brackets";
   return "";
 }
 
@@ -93,8 +100,8 @@ Document parse_yaml(std::string_view text, std::string file, const Limits& limit
     }
   } catch (const YAML::Exception& e) {
     const std::string problem = one_line(e.msg);
-    if (e.mark.is_null()) throw Error(file, problem, hint_for(problem));
-    tree.fail(from_mark(e.mark), problem, hint_for(problem));
+    if (e.mark.is_null()) throw Error(file, problem);
+    tree.fail(from_mark(e.mark), problem, hint_for(problem, text, e.mark));
   }
   Document document{file, tree.take()};
   if (document.root.place.line == 0) document.root.place = {1, 1};

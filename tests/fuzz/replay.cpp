@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target over files instead of random bytes: `replay_x FILE-OR-FOLDER…`. Builds with any
-// compiler, so inputs that once crashed stay tested where libFuzzer is not installed.
+// Runs a fuzz target over files instead of random bytes: `replay_x FILE-OR-FOLDER…`. Builds with
+// any compiler, so inputs that once crashed stay tested where libFuzzer is not installed.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
