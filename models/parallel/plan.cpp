@@ -193,7 +193,8 @@ CollectiveGroup group_of(const Plan& plan, const Scenario& s, std::span<const st
   group.per_domain = layout.ranks_per_domain;
   group.intra = layout.intra;
   group.network = layout.network;
-  group.ports = layout.ports_per_node;
+  // A rack-wide domain has the ports of all its nodes; uplinks carry 1/oversubscription of them.
+  group.ports = layout.ports_per_domain() / layout.oversubscription;
   group.sharers = layout.network_share;
   const NodeGroup& node = s.cluster.groups.front();
   group.host = node.host;
