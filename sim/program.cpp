@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/message.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -15,6 +16,7 @@ constexpr int kMaxStages = std::numeric_limits<std::int16_t>::max();
 constexpr int kMaxSlices = std::numeric_limits<std::int16_t>::max();
 constexpr int kMaxMicrobatches = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t kMaxPasses = 64;
+constexpr std::size_t kMaxName = 16;
 
 bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -74,7 +76,7 @@ struct Line {
     int value = 0;
     const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (code != std::errc() || value < low || value > high) {
-      fail(first, what + " " + std::string(digits) + " is out of range",
+      fail(first, what + " " + base::quote(digits) + " is out of range",
            "here it lies between " + std::to_string(low) + " and " + std::to_string(high));
     }
     return value;
@@ -94,7 +96,7 @@ int named_number(Line& line, std::string_view name, int low, int high) {
 void end_of_line(Line& line) {
   if (!line.done()) {
     const std::size_t column = line.at;
-    line.fail(column, "unexpected '" + std::string(line.word()) + "'", "the line ends before it");
+    line.fail(column, "unexpected " + base::quote(line.word()), "the line ends before it");
   }
 }
 
@@ -137,6 +139,9 @@ PassNames read_pass(Line& line, Program& program) {
   if (name.empty() || !(line.at == line.text.size() || is_blank(line.text[line.at]))) {
     line.fail(column, "the name of a pass is made of letters", "for example: pass F down");
   }
+  if (name.size() > kMaxName) {
+    line.fail(column, "the name " + base::quote(name) + " is too long", "16 letters at most");
+  }
   for (const Pass& known : program.passes) {
     if (known.name == name)
       line.fail(column, "pass " + known.name + " is listed twice", "drop one");
@@ -151,7 +156,7 @@ PassNames read_pass(Line& line, Program& program) {
   } else if (direction == direction_name(Direction::Up)) {
     pass.direction = Direction::Up;
   } else if (direction != direction_name(Direction::None)) {
-    line.fail(direction_column, "unknown direction '" + std::string(direction) + "'",
+    line.fail(direction_column, "unknown direction " + base::quote(direction),
               "valid: down, up, local");
   }
   PassNames names;
@@ -163,7 +168,7 @@ PassNames read_pass(Line& line, Program& program) {
     } else if (key == "frees" && names.frees.empty()) {
       read_name_list(line, names.frees);
     } else {
-      line.fail(key_column, "unexpected '" + std::string(key) + "'",
+      line.fail(key_column, "unexpected " + base::quote(key),
                 "a pass reads: pass NAME down|up|local [reads A,B] [frees A,B]");
     }
   }
@@ -190,7 +195,7 @@ std::vector<std::uint8_t> resolve(const Program& program,
   for (const PassNames::Name& name : names) {
     const int id = find_pass(program, name.text);
     if (id < 0) {
-      name.line.fail(name.column, "unknown pass " + std::string(name.text), pass_list(program));
+      name.line.fail(name.column, "unknown pass " + base::quote(name.text), pass_list(program));
     }
     ids.push_back(static_cast<std::uint8_t>(id));
   }
@@ -205,7 +210,7 @@ Action read_action(Line& line, const Program& program) {
   const int pass = find_pass(program, name);
   if (pass < 0) {
     line.fail(column,
-              name.empty() ? "expected the name of a pass" : "unknown pass " + std::string(name),
+              name.empty() ? "expected the name of a pass" : "unknown pass " + base::quote(name),
               pass_list(program));
   }
   action.pass = static_cast<std::uint8_t>(pass);
@@ -259,7 +264,7 @@ void append_names(std::string& text, const char* key, const std::vector<std::uin
 std::string to_text(const Action& action, const Program& program) {
   std::string text = std::to_string(action.stage) + program.passes.at(action.pass).name +
                      std::to_string(action.microbatch);
-  if (action.slice != 0) text += "." + std::to_string(action.slice);
+  if (action.slice != 0) text.append(".").append(std::to_string(action.slice));
   return text;
 }
 
@@ -317,7 +322,7 @@ Program parse_program(std::string_view text, const std::string& file) {
       resolve_all();
       read_rank(line, program);
     } else {
-      line.fail(column, "unexpected '" + std::string(key) + "'",
+      line.fail(column, "unexpected " + base::quote(key),
                 "after the sizes come the lines 'pass NAME ...', then 'rank N: ...'");
     }
   }

@@ -22,11 +22,10 @@ class EventQueue {
     for (TaskId t = 0; t < graph_.tasks.size(); ++t) {
       if (w_.pending[t] == 0) make_ready(t, 0);
     }
-    dispatch(0);
-    while (!w_.events.empty()) {
-      const double now = w_.events.front().time;
+    for (double now = 0;; now = w_.events.front().time) {
       while (!w_.events.empty() && w_.events.front().time == now) take_event();
       dispatch(now);
+      if (w_.events.empty()) return;
     }
   }
   bool complete() const { return finished_ == graph_.tasks.size(); }

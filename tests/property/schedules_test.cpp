@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "base/rng.hpp"
+#include "sim/engine/graph_order.hpp"
+#include "sim/engine/reference.hpp"
+#include "sim/lower/uniform.hpp"
+#include "sim/schedules/schedule.hpp"
+#include "sim/verify.hpp"
+
+using namespace paceline;
+using namespace paceline::sim;
+using base::Seconds;
+
+namespace {
+
+struct Case {
+  const Schedule* schedule;
+  PipelineShape shape;
+  Program program;
+};
+
+/// Every schedule of the registry on every shape it accepts with p <= 8, m <= 16, v <= 4.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = [] {
+    std::vector<Case> list;
+    for (const Schedule& schedule : schedules()) {
+      for (int p = 1; p <= 8; ++p) {
+        for (int v = 1; v <= 4; ++v) {
+          for (int m = 1; m <= 16; ++m) {
+            const PipelineShape shape{p, v, m};
+            try {
+              list.push_back({&schedule, shape, schedule.build(shape)});
+            } catch (const base::Error&) {
+              // Not for this schedule; which shapes are refused is checked below.
+            }
+          }
+        }
+      }
+    }
+    return list;
+  }();
+  return all;
+}
+
+std::string name_of(const Case& c) {
+  return std::string(c.schedule->name) + " p" + std::to_string(c.shape.ranks) + " v" +
+         std::to_string(c.shape.chunks) + " m" + std::to_string(c.shape.microbatches);
+}
+
+/// Stages of different speed, the same for the same seed.
+StageTimes uneven_times(int stages, std::uint64_t seed) {
+  base::Rng rng(seed);
+  StageTimes times;
+  for (int s = 0; s < stages; ++s) {
+    times.stages.push_back({Seconds(rng.uniform(1, 2)), Seconds(rng.uniform(1, 2)),
+                            Seconds(rng.uniform(0.5, 1)), base::Bytes(1 + s)});
+  }
+  times.hop = Seconds(rng.uniform(0, 0.5));
+  return times;
+}
+
+/// Bytes held by each lane, replayed in time; ends at zero and never falls below it.
+std::vector<double> replay_peaks(const TaskGraph& graph, const Timeline& timeline) {
+  struct Change {
+    double time;
+    bool allocates;
+    std::uint32_t lane;
+    double bytes;
+  };
+  std::vector<Change> changes;
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    const Segment& segment = graph.segments[graph.tasks[t].segment];
+    for (const MemoryDelta& d : segment.at_start) {
+      changes.push_back({timeline.start[t], true, graph.tasks[t].lane, d.bytes});
+    }
+    for (const MemoryDelta& d : segment.at_finish) {
+      changes.push_back({timeline.finish[t], false, graph.tasks[t].lane, d.bytes});
+    }
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    return a.time < b.time || (a.time == b.time && !a.allocates && b.allocates);
+  });
+  std::vector<double> held(graph.lanes.size(), 0), peak = held;
+  for (const Change& change : changes) {
+    held[change.lane] += change.bytes;
+    REQUIRE(held[change.lane] >= 0);
+    peak[change.lane] = std::max(peak[change.lane], held[change.lane]);
+  }
+  for (const double bytes : held) REQUIRE(bytes == 0);
+  return peak;
+}
+
+}  // namespace
+
+TEST_CASE("schedules refuse only the shapes they are not made for", "[sim]") {
+  const auto accepted = [](const char* name) {
+    return std::count_if(cases().begin(), cases().end(),
+                         [&](const Case& c) { return c.schedule->name == name; });
+  };
+  CHECK(schedules().size() >= 4);
+  CHECK(accepted("gpipe") == 8 * 16);
+  CHECK(accepted("1f1b") == 8 * 16);
+  CHECK(accepted("breadth-first") == 8 * 16 * 4);
+  int groups = 0;  // (p, m) with m a multiple of p
+  for (int p = 1; p <= 8; ++p) groups += 16 / p;
+  CHECK(accepted("interleaved-1f1b") == 8 * 16 + 3 * groups);
+}
+
+TEST_CASE("every program is complete, runs and frees what it stores", "[sim]") {
+  for (const Case& c : cases()) {
+    INFO(name_of(c));
+    REQUIRE(c.program.order.size() == static_cast<std::size_t>(c.shape.ranks));
+    REQUIRE_NOTHROW(verify(c.program));
+    for (std::size_t rank = 0; rank < c.program.order.size(); ++rank) {
+      for (const Action& action : c.program.order[rank]) {
+        REQUIRE(static_cast<std::size_t>(action.stage % c.shape.ranks) == rank);
+      }
+    }
+  }
+}
+
+TEST_CASE("every program reads back from its text", "[sim]") {
+  for (const Case& c : cases()) {
+    INFO(name_of(c));
+    REQUIRE(parse_program(to_text(c.program), "t") == c.program);
+  }
+}
+
+TEST_CASE("one buffer slot per boundary is enough, but for breadth-first", "[sim]") {
+  for (const Case& c : cases()) {
+    INFO(name_of(c));
+    const bool needs_room = c.schedule->name == "breadth-first" && c.shape.chunks > 1;
+    if (!needs_room) {
+      REQUIRE(runs_with_buffers(c.program, 1));
+    } else {
+      // The first rank starts the next chunk after m microbatches; by then the last one has sent
+      // all but those still on their way.
+      REQUIRE(runs_with_buffers(c.program, std::max(1, c.shape.microbatches - c.shape.ranks + 1)));
+    }
+  }
+}
+
+TEST_CASE("uniform stages take the time of the closed form", "[sim]") {
+  const double forward = 1, backward = 2.25;
+  for (const Case& c : cases()) {
+    INFO(name_of(c));
+    const auto [p, v, m] = c.shape;
+    const double chunk = (forward + backward) / v;
+    const StageTimes times = uniform_times(
+        p * v, {Seconds(forward / v), Seconds(1.25 / v), Seconds(1.0 / v), base::Bytes(1)});
+    const double makespan = run_reference(timed(c.program, times)).makespan;
+    // Looping pipelines idle for (p-1) chunk passes; with m < p the chunks wait for each other:
+    // each of the v rounds then takes p chunk passes.
+    const double rounds = m >= p ? m * v : (v - 1) * p + m;
+    REQUIRE(makespan == Approx((rounds + p - 1) * chunk).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("the makespan is at least the busiest rank and the longest chain", "[sim]") {
+  for (const Case& c : cases()) {
+    INFO(name_of(c));
+    const StageTimes times = uneven_times(c.shape.stages(), 17);
+    const TaskGraph graph = timed(c.program, times);
+    const Timeline timeline = run_reference(graph);
+    std::vector<double> busy(graph.lanes.size() * kStreams, 0);
+    for (const Task& task : graph.tasks) busy[stream_slot(task)] += task.seconds;
+    for (const double seconds : busy) REQUIRE(timeline.makespan >= seconds - 1e-9);
+    double chain = 0;
+    for (const StageTime& s : times.stages) {
+      chain += s.forward.value + s.input_gradient.value + s.weight_gradient.value;
+    }
+    if (c.shape.ranks > 1) chain += 2 * (c.shape.stages() - 1) * times.hop.value;
+    REQUIRE(timeline.makespan >= chain - 1e-9);
+    REQUIRE(timeline.makespan == *std::max_element(timeline.finish.begin(), timeline.finish.end()));
+  }
+}
+
+TEST_CASE("no action starts before what it needs has ended", "[sim]") {
+  for (const Case& c : cases()) {
+    INFO(name_of(c));
+    const StageTimes times = uneven_times(c.shape.stages(), 5);
+    const TaskGraph graph = timed(c.program, times);
+    const Timeline timeline = run_reference(graph);
+    const ActionIndex index(c.program);
+    std::vector<TaskId> task_of(index.keys());
+    for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+      const Task& task = graph.tasks[t];
+      if (task.kind == TaskKind::Action)
+        task_of[index.key(c.program.order[task.lane][task.origin])] = t;
+    }
+    for (const auto& order : c.program.order) {
+      for (const Action& action : order) {
+        index.for_each_need(action, [&](const Action& need) {
+          const bool remote = need.stage % c.shape.ranks != action.stage % c.shape.ranks;
+          const double hop = remote ? times.hop.value : 0;
+          REQUIRE(timeline.start[task_of[index.key(action)]] >=
+                  timeline.finish[task_of[index.key(need)]] + hop - 1e-12);
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("times k scale the makespan by k", "[sim]") {
+  for (const Case& c : cases()) {
+    INFO(name_of(c));
+    const StageTimes times = uneven_times(c.shape.stages(), 23);
+    StageTimes scaled = times;
+    scaled.hop *= 3.5;
+    for (StageTime& s : scaled.stages) {
+      s.forward *= 3.5;
+      s.input_gradient *= 3.5;
+      s.weight_gradient *= 3.5;
+    }
+    const double before = run_reference(timed(c.program, times)).makespan;
+    REQUIRE(run_reference(timed(c.program, scaled)).makespan ==
+            Approx(3.5 * before).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("memory is never negative, ends at zero and peaks where the order says", "[sim]") {
+  for (const Case& c : cases()) {
+    INFO(name_of(c));
+    StageTimes times = uneven_times(c.shape.stages(), 31);
+    for (StageTime& s : times.stages) s.activation = base::Bytes(1);
+    const TaskGraph graph = timed(c.program, times);
+    const std::vector<double> peaks = replay_peaks(graph, run_reference(graph));
+    const std::vector<int> counted = peak_in_flight(c.program);
+    for (std::size_t rank = 0; rank < peaks.size(); ++rank) {
+      REQUIRE(peaks[rank] == counted[rank]);
+      REQUIRE(counted[rank] <= c.shape.microbatches * c.shape.chunks);
+    }
+  }
+}
+
+TEST_CASE("ready dispatch keeps uniform programs within the busiest rank and the fixed order",
+          "[sim]") {
+  for (const Case& c : cases()) {
+    INFO(name_of(c));
+    const TaskGraph graph =
+        timed(c.program, uniform_times(c.shape.stages(), {Seconds(1), Seconds(1), Seconds(1), {}}));
+    const double ready = run_reference(graph, {models::Dispatch::Ready}).makespan;
+    REQUIRE(ready >= 3.0 * c.shape.chunks * c.shape.microbatches);
+    REQUIRE(ready <= 3.0 * c.shape.stages() * c.shape.microbatches + 1e-9);
+  }
+}
