@@ -89,8 +89,16 @@ std::string describe(const Model& model) {
   out += "  parameters: " + exact(total);
   if (active != total) out += ", active " + exact(active);
   out += "\n";
+  const std::int64_t table = model.vocab * model.hidden;
   if (model.prediction_layers > 0)
-    out += "  with its prediction layer: " + exact(total_parameters(model, true)) + "\n";
+    out += "  with prediction layer: " + exact(total_parameters(model, true)) +
+           "; with a copy of embedding and head in it: " +
+           exact(total_parameters(model, true) + 2 * model.prediction_layers * table) + "\n";
+  if (model.tied && model.embedding_dim == 0)
+    out += "  where the tied head is stored once more: " + exact(total + table) + "\n";
+  if (model.scale_block > 0)
+    out +=
+        "  FP8 block scales beside the weights: " + exact(checkpoint_scales(model, false)) + "\n";
   if (model.vision_parameters > 0)
     out += "  image tower beside it: " + exact(model.vision_parameters) + "\n";
   for (const std::string& note : model.notes) out += "  note: " + note + "\n";
