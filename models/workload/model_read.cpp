@@ -126,6 +126,7 @@ base::Document read_config_file(const std::string& path, const std::string& wher
 Model read_preset(const std::string& name, const std::string& where) {
   const base::Document document = base::read_document(spec_path("model", name, where));
   base::Fields f(document, document.root);
+  f.text("summary", "");  // what lists show
   Model model;
   if (f.has("config")) {
     model = read_huggingface({document.file, f.at("config")});

@@ -94,7 +94,7 @@ TEST_CASE("wrong explicit fields are one clear line", "[models]") {
   CHECK(contains(error("hidden: 64, layers: 0, heads: 4, vocab: 100"), "layers"));
   CHECK(contains(error("hidden: 1e30, layers: 1, heads: 4, vocab: 100"), "hidden"));
   CHECK(contains(error("layers: 3, heads: 4, vocab: 100"), "hidden"));
-  CHECK(contains(error("hidden: 1048576, layers: 10000, heads: 4, vocab: 100, ffn: 16777216"),
+  CHECK(contains(error("hidden: 1048576, layers: 10000, heads: 64, vocab: 100, ffn: 16777216"),
                  "more than 10^16 parameters"));
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("every preset loads, names its source and has the size in its name", "
     const double scale = unit == 'm' ? 1e6 : unit == 'b' ? 1e9 : unit == 't' ? 1e12 : 0;
     if (scale == 0) continue;
     CHECK(static_cast<double>(models::total_parameters(model)) ==
-          Approx(size * scale).epsilon(0.16));
+          Approx(size * scale).epsilon(scale * size < 2e9 ? 0.35 : 0.16));
   }
 }
 
