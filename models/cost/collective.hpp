@@ -28,10 +28,18 @@ struct CollectiveGroup {
   /// group gets. A GPU reaches its own ports only, so 8-GPU nodes with one member each give 8 even
   /// when the siblings idle.
   double sharers = 1;
+  /// Devices wired to each other in a domain without a switch (NvLink, Xgmi): a smaller group
+  /// reaches only its part of their links, (members - 1) / (devices - 1). 0: the group fills the
+  /// domain.
+  int domain_devices = 0;
   std::string_view host;        ///< "intel" or "amd"; anything else counts as intel
   std::string_view generation;  ///< Device::generation
   /// Measured times of `intra` (collective_table.hpp), used by groups of one domain; may be null.
   const CollectiveTable* table = nullptr;
+  /// What NCCL_ALGO and NCCL_PROTO leave, a bit per enumerator. NCCL falls back to rings for the
+  /// collectives that have nothing else.
+  unsigned algorithms = ~0u;
+  unsigned protocols = ~0u;
 };
 
 /// The time and how it comes about.

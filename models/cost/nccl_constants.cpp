@@ -216,7 +216,7 @@ NcclChannels nccl_channels(const NcclGeneration& generation, int links, int port
     int channels = static_cast<int>(inside / speed);
     if (ports > 0) channels = std::min(channels, ports * static_cast<int>(per_port / speed));
     // Only a clearly larger total makes the search leave the faster channels it met first.
-    if (channels * speed > 1.02 * best.bus()) best = {channels, speed, 0};
+    if (channels * speed > 1.03 * best.bus()) best = {channels, speed, 0};
   }
   const bool hopper = generation.intra_speeds.front() > kIntra80.front();
   const bool keep = hopper && best.rate < 50 && best.graph > 4;

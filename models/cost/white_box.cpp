@@ -37,9 +37,6 @@ constexpr ByProtocol kHopOverLL{0.0, 3.5, 11.6};
 constexpr double kNvlsBase = 17.0;
 constexpr double kNvlsFill = 2.2;      // pipeline fills per call
 constexpr double kNvlsTreeFill = 1.0;  // more per doubling of nodes
-constexpr double kNvlsHopper = 0.69;   // of the raw NVLink rate
-constexpr double kNvlsBlackwell = 0.60;
-constexpr double kNvlsRack = 0.8;  // domains larger than the heads of one switch group (NVL72)
 constexpr double kNvlsHeads = 32;
 // NCCL prefers rings in groups this small or smaller (nvls_effect set).
 constexpr double kNvlsMinRanks = 5;
@@ -60,6 +57,9 @@ void set_inside(Fabric& f, const CollectiveGroup& group, const NcclRelease& rele
   const Link& link = *group.intra;
   const bool nvlink = nvlink_like(link.kind);
   f.inside = link.bandwidth.value * link.efficiency;
+  const bool wired = link.kind == LinkKind::NvLink || link.kind == LinkKind::Xgmi;
+  if (wired && group.domain_devices > group.per_domain)
+    f.inside *= (f.per_domain - 1) / (group.domain_devices - 1.0);
   f.ll128 = nvlink;
   const bool nvidia = link.kind != LinkKind::Xgmi;
   const bool old = f.generation->nvls_channels == 0 && nvlink && nvidia;
@@ -74,18 +74,14 @@ void set_inside(Fabric& f, const CollectiveGroup& group, const NcclRelease& rele
                     f.generation->nvls_channels > 0 && f.per_domain >= kNvlsMinRanks;
   if (!nvls) return;
   const double heads = std::min(f.per_domain, kNvlsHeads);
-  const bool blackwell = f.generation->name == "blackwell";
-  const double rack = f.per_domain > kNvlsHeads ? kNvlsRack : 1.0;
-  // Every rank reads and writes S once plus its own 1/heads share.
-  f.nvls =
-      (blackwell ? kNvlsBlackwell : kNvlsHopper) * rack * link.bandwidth.value / (1 + 1 / heads);
+  // Every rank reads and writes the array once, and its own 1/heads share once more.
+  f.nvls = link.bandwidth.value * link.multicast_efficiency / (1 + 1 / heads);
   f.queue = f.generation->nvls_channels * heads;
 }
 
 void set_network(Fabric& f, const CollectiveGroup& group) {
   const Link& link = *group.network;
-  f.port = link.bandwidth.value * link.efficiency;
-  f.nic = f.port * group.ports / group.sharers;
+  f.nic = link.bandwidth.value * link.efficiency * group.ports / group.sharers;
   for (std::size_t p = 0; p < 3; ++p) f.hop[p] = link.latency.value + kHopOverLL[p] * kUs;
   if (link.kind == LinkKind::Efa) f.chunk_max = kNvlsChunkMaxEfa;
 }
@@ -125,12 +121,8 @@ double ring_rate(CollectiveProtocol p, const Fabric& f) {
   switch (p) {
     case CollectiveProtocol::LL:
       return std::min(f.ll_max, 0.5 * wire);
-    case CollectiveProtocol::LL128: {
-      const double speed = f.domains > 1 && f.generation->nvls_channels > 0
-                               ? std::min(f.generation->channel_rate * 1.5, f.port / kGB)
-                               : f.generation->channel_rate;
-      return wire * std::min(kLL128, f.generation->ring_ll128_max / speed);
-    }
+    case CollectiveProtocol::LL128:
+      return wire * std::min(kLL128, f.generation->ring_ll128_max / f.generation->channel_rate);
     case CollectiveProtocol::Simple:
       return wire;
   }

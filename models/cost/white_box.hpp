@@ -9,7 +9,6 @@ struct Fabric {
   double ranks = 1, domains = 1, per_domain = 1;
   double inside = 0;  ///< B/s a rank moves inside its domain, one way; infinite with one member
   double nic = 0;     ///< B/s one domain's share of the ports moves; infinite with one domain
-  double port = 0;    ///< B/s of one port
   ByProtocol step{}, tree_step{};  ///< s per hop inside a domain
   ByProtocol hop{};                ///< s per hop between domains
   ByProtocol base{};               ///< s per call

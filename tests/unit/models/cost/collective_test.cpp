@@ -21,6 +21,7 @@ Link nvlink4() {
   l.lanes = 18;
   l.efficiency = 0.816;
   l.multicast = true;
+  l.multicast_efficiency = 0.69;
   return l;
 }
 

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cost/collective_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace paceline::models {
+namespace {
+
+constexpr std::array<base::Named<CollectiveOp>, 3> kTableOps{
+    {{"all_reduce", CollectiveOp::AllReduce},
+     {"all_gather", CollectiveOp::AllGather},
+     {"reduce_scatter", CollectiveOp::ReduceScatter}}};
+constexpr std::array<base::Named<CollectiveAlgorithm>, 3> kTableAlgorithms{
+    {{"ring", CollectiveAlgorithm::Ring},
+     {"tree", CollectiveAlgorithm::Tree},
+     {"nvls", CollectiveAlgorithm::Nvls}}};
+// The release whose white box carries curves over: it has every algorithm a table may hold.
+constexpr std::string_view kReference = "2.21";
+constexpr double kFade = 2.8;  // ln 16
+// Size at which a ring and an in-switch all-reduce are told apart.
+constexpr double kLarge = 1e9;
+
+void parse_points(base::Fields& fields, CollectiveCurve& c) {
+  const double most = 1e15;
+  for (const base::Value& item : fields.list("points_B_us")) {
+    if (item.kind != base::Value::Kind::List || item.items.size() != 2)
+      throw base::Error(fields.where(item, "points_B_us"), "a point is [bytes, microseconds]");
+    double pair[2];
+    for (std::size_t i = 0; i < 2; ++i) {
+      const base::Value& v = item.items[i];
+      pair[i] = base::parse_number(v.text, fields.where(v, "points_B_us"), 0, most);
+      if (v.kind != base::Value::Kind::Scalar || !(pair[i] > 0))
+        throw base::Error(fields.where(v, "points_B_us"), "must be a number above 0");
+    }
+    c.points.push_back({pair[0], pair[1] * 1e-6});
+  }
+  if (c.points.empty()) fields.fail("points_B_us", "is empty", "a curve needs at least one point");
+}
+
+void set_curve(CollectiveCurve& c) {
+  c.curve = MonotoneCurve(c.points);
+  c.low = base::Bytes(c.curve.low());
+  c.high = base::Bytes(c.curve.high());
+}
+
+void add_curve(CollectiveTable& table, CollectiveCurve curve) {
+  set_curve(curve);
+  const auto op = static_cast<std::size_t>(curve.op);
+  table.index[op][static_cast<std::size_t>(curve.ranks)] =
+      static_cast<std::uint8_t>(table.curves.size() + 1);
+  table.curves.push_back(std::move(curve));
+}
+
+CollectiveGroup inside(int ranks, const Link& link, std::string_view generation) {
+  CollectiveGroup g;
+  g.ranks = g.per_domain = ranks;
+  g.intra = &link;
+  g.generation = generation;
+  return g;
+}
+
+/// The measured curve that speaks best for a collective on `ranks`: the same collective first, then
+/// the nearest number of ranks. Null when none of the same algorithm is near enough.
+const CollectiveCurve* nearest_curve(const CollectiveTable& table, CollectiveOp op, int ranks,
+                                     CollectiveAlgorithm algorithm) {
+  const CollectiveCurve* best = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const CollectiveCurve& c : table.curves) {
+    const double apart = std::abs(std::log2(static_cast<double>(ranks) / c.ranks));
+    if (c.derived || c.algorithm != algorithm || apart > 1) continue;
+    const double distance = apart + (c.op == op ? 0 : 2);
+    if (distance < least) {
+      least = distance;
+      best = &c;
+    }
+  }
+  return best;
+}
+
+CollectiveCurve carry_over(const CollectiveCurve& from, CollectiveOp op, int ranks,
+                           const Link& link, std::string_view generation) {
+  const NcclRelease& release = nccl_release(kReference);
+  const CollectiveGroup here = inside(ranks, link, generation);
+  const CollectiveGroup there = inside(from.ranks, link, generation);
+  CollectiveCurve c;
+  c.op = op;
+  c.ranks = ranks;
+  c.algorithm = from.algorithm;
+  c.source = from.source;
+  c.derived = true;
+  for (const CurvePoint& p : from.points) {
+    const base::Bytes size(p.x * ranks / from.ranks);
+    const double ratio =
+        from.curve.at(p.x) / white_box_time(from.op, base::Bytes(p.x), there, release).time.value;
+    c.points.push_back({size.value, ratio * white_box_time(op, size, here, release).time.value});
+  }
+  return c;
+}
+
+}  // namespace
+
+const CollectiveCurve* CollectiveTable::find(CollectiveOp op, int ranks) const {
+  const auto i = static_cast<std::size_t>(op);
+  if (i >= index.size() || ranks < 0 || ranks > kMaxRanks) return nullptr;
+  const std::uint8_t position = index[i][static_cast<std::size_t>(ranks)];
+  return position == 0 ? nullptr : &curves[position - 1u];
+}
+
+CollectiveTable parse_collective_table(const base::Document& document) {
+  base::Fields fields(document, document.root);
+  CollectiveTable table;
+  table.name = document.file;
+  fields.text_list("links");
+  for (const base::Value& item : fields.list("curves")) {
+    base::Fields entry = fields.view(item, "curves");
+    CollectiveCurve c;
+    c.op = entry.choice<CollectiveOp>("op", kTableOps);
+    c.ranks = static_cast<int>(entry.integer("ranks", 2, CollectiveTable::kMaxRanks));
+    c.algorithm = entry.choice<CollectiveAlgorithm>("algorithm", kTableAlgorithms);
+    c.source = entry.text("source");
+    parse_points(entry, c);
+    entry.done();
+    if (table.find(c.op, c.ranks) != nullptr)
+      entry.fail("ranks", "has a curve of this op already", "keep one curve per op and ranks");
+    add_curve(table, std::move(c));
+  }
+  fields.done();
+  return table;
+}
+
+CollectiveTable read_collective_table(const Link& link, std::string_view generation) {
+  for (const std::string& name : spec_names("collective")) {
+    const base::Document document = base::read_document(spec_path("collective", name));
+    base::Fields fields(document, document.root);
+    const std::vector<std::string> links = fields.text_list("links");
+    if (std::find(links.begin(), links.end(), link.name) == links.end()) continue;
+    CollectiveTable table = parse_collective_table(document);
+    table.name = name;
+    complete_table(table, link, generation);
+    return table;
+  }
+  return {};
+}
+
+void complete_table(CollectiveTable& table, const Link& link, std::string_view generation) {
+  const std::size_t measured = table.curves.size();
+  int most = 0;
+  for (std::size_t i = 0; i < measured; ++i) most = std::max(most, table.curves[i].ranks);
+  most = std::min({2 * most, 16, CollectiveTable::kMaxRanks});
+  for (const auto& [name, op] : kTableOps)
+    for (int ranks = 2; ranks <= most; ++ranks) {
+      if (table.find(op, ranks) != nullptr) continue;
+      const CollectiveChoice large = white_box_time(
+          op, base::Bytes(kLarge), inside(ranks, link, generation), nccl_release(kReference));
+      const CollectiveCurve* from = nearest_curve(table, op, ranks, large.algorithm);
+      if (from != nullptr) add_curve(table, carry_over(*from, op, ranks, link, generation));
+    }
+}
+
+CollectiveChoice table_time(const CollectiveCurve& curve, base::Bytes size,
+                            const CollectiveGroup& group, const NcclRelease& release) {
+  CollectiveChoice choice;
+  choice.algorithm = curve.algorithm;
+  choice.measured = true;
+  const base::Bytes end = std::clamp(size, curve.low, curve.high);
+  choice.time = base::Seconds(curve.curve.at(size.value));
+  if (end != size) {
+    // The white box brings its own latency below and its own bandwidth above the measured range.
+    const double box = white_box_time(curve.op, size, group, release).time.value;
+    const double ratio =
+        choice.time.value / white_box_time(curve.op, end, group, release).time.value;
+    // Slowness of one protocol at the low end fades within a decade or two of smaller sizes;
+    // keeping the ratio where it is below 1 keeps the time monotone.
+    const double fade = size < end && ratio > 1 ? 1 / (1 + std::log(end / size) / kFade) : 1;
+    choice.time = base::Seconds(box * std::pow(ratio, fade));
+  }
+  choice.latency = std::min(choice.time, base::Seconds(curve.curve.at(1)));
+  return choice;
+}
+
+}  // namespace paceline::models
