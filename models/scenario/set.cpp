@@ -25,7 +25,7 @@ constexpr double kInfinity = std::numeric_limits<double>::max();
 constexpr std::array<base::Named<ErrorMetric>, 4> kMetrics{{{"relative", ErrorMetric::Relative},
                                                             {"log", ErrorMetric::Log},
                                                             {"absolute", ErrorMetric::Absolute},
-                                                            {"label", ErrorMetric::Label}}};
+                                                            {"fraction", ErrorMetric::Fraction}}};
 
 /// What of a set file is applied to every row.
 struct Override {

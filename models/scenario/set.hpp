@@ -28,11 +28,11 @@
 /// measured:
 ///   step_time_s:
 ///     value: step_ms / 1000              # expression; an empty cell means not measured
-///     metric: relative                   # relative | log | absolute | label
+///     metric: relative                   # relative | log | absolute | fraction
 ///     goal: {mean: 0.04}
 ///     bound: {mean: 0.05, worst: 0.16}   # over the rows that are not excluded
 ///     bound_all: {mean: 0.10}            # over all rows
-///   fits: {value: outcome, metric: label, labels: {ok: 1, out_of_memory: 0}}
+///   fits: {value: outcome, metric: fraction, labels: {ok: 1, out_of_memory: 0}}
 /// exclude:
 ///   - rule: "39.1B at TP2"
 ///     why: "not even monotonic in the microbatch size"
@@ -48,9 +48,9 @@ namespace paceline::models {
 /// How far a prediction is off: predicted/measured - 1; ln(predicted/measured); predicted -
 /// measured in the quantity's own unit, divided by `scale` where one is given; or a wrong yes/no
 /// label.
-enum class ErrorMetric { Relative, Log, Absolute, Label };
+enum class ErrorMetric { Relative, Log, Absolute, Fraction };
 
-/// Limits on absolute errors. For labels `mean` is the share of wrong labels and `false_positives`
+/// Limits on absolute errors. For fractions `mean` is the share of wrong labels and `false_positives`
 /// the share of all rows predicted 1 but measured 0.
 struct ErrorLimit {
   std::optional<double> mean, worst, false_positives;
