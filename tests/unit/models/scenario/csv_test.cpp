@@ -10,6 +10,8 @@
 using paceline::models::parse_csv;
 using paceline::models::Table;
 
+using Catch::StartsWith;
+
 namespace {
 
 std::string message(const std::string& text) {
@@ -51,13 +53,12 @@ TEST_CASE("quoted cells keep commas, quotes and line breaks", "[models]") {
 }
 
 TEST_CASE("broken tables say where and how", "[models]") {
-  CHECK(message("a,b\n1\n") ==
-        "t.csv:2:1: row of 1 cells below a header of 2; give every row one cell per column");
-  CHECK(message("a,b\n1,2,3\n").find("t.csv:2:1: row of 3 cells") == 0);
-  CHECK(message("a,b\n1,\"open\n").find("t.csv:2:3: quote is never closed") == 0);
-  CHECK(message("a,b\n\"1\"2,3\n").find("t.csv:2:4: text after a closing quote") == 0);
-  CHECK(message("a,a\n1,2\n").find("t.csv:1:3: column a is there twice") == 0);
-  CHECK(message("a,\n1,2\n").find("t.csv:1:3: a column has no name") == 0);
-  CHECK(message("").find("t.csv:1:1: table has no header") == 0);
-  CHECK(message(std::string("a,b\n1,\0\n", 8)).find("t.csv:2:3: control character") == 0);
+  CHECK_THAT(message("a,b\n1\n"), StartsWith("t.csv:2:1: row of 1 cells below a header of 2;"));
+  CHECK_THAT(message("a,b\n1,2,3\n"), StartsWith("t.csv:2:1: row of 3 cells"));
+  CHECK_THAT(message("a,b\n1,\"open\n"), StartsWith("t.csv:2:3: quote is never closed"));
+  CHECK_THAT(message("a,b\n\"1\"2,3\n"), StartsWith("t.csv:2:4: text after a closing quote"));
+  CHECK_THAT(message("a,a\n1,2\n"), StartsWith("t.csv:1:3: column a is there twice"));
+  CHECK_THAT(message("a,\n1,2\n"), StartsWith("t.csv:1:3: a column has no name"));
+  CHECK_THAT(message(""), StartsWith("t.csv:1:1: table has no header"));
+  CHECK_THAT(message(std::string("a,b\n1,\0\n", 8)), StartsWith("t.csv:2:3: control character"));
 }
