@@ -130,7 +130,7 @@ base::Seconds kernel_time(const KernelModel& model, const Op& op) {
     case OpKind::Attention:
       return attention_time(model, op.flops, op.sequence, op.phase != Phase::Forward);
     case OpKind::Stream:
-      return base::Seconds(op.bytes * model.elementwise / model.stream + model.launch);
+      return base::Seconds(op.bytes * (op.exact ? 1 : model.elementwise) / model.stream + model.launch);
     case OpKind::Collective:
       break;
   }

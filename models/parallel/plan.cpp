@@ -197,6 +197,9 @@ CollectiveGroup group_of(const Plan& plan, const Scenario& s, std::span<const st
   group.ports = layout.ports_per_domain() / layout.oversubscription;
   group.sharers = layout.network_share;
   const NodeGroup& node = s.cluster.groups.front();
+  if (group.domains == 1 && !s.tables.empty() && layout.common == &node.levels.back().link) {
+    group.table = &s.tables.front();
+  }
   group.host = node.host;
   group.generation = node.device.generation;
   return group;

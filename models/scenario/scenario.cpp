@@ -143,6 +143,7 @@ GivenCosts read_costs(Fields fields) {
   costs.weight_gradient = fields.seconds("weight_gradient", base::Seconds(0));
   costs.hop = fields.seconds("hop", base::Seconds(0));
   costs.activation = fields.bytes("activation", base::Bytes(0));
+  costs.layers = static_cast<int>(fields.integer("layers", 0, 1'000'000, 0));
   fields.done();
   return costs;
 }
@@ -188,6 +189,9 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
   }
   for (const NodeGroup& group : s.cluster.groups) {
     s.profiles.push_back(read_profile(group.device.profile));
+    s.tables.push_back(group.levels.empty()
+                           ? CollectiveTable{}
+                           : read_collective_table(group.levels.back().link, group.device.generation));
   }
   const base::Value empty_map{base::Value::Kind::Map, {}, {}, false, {}, {}};
   s.parallel = read_parallel(

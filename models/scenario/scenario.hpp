@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "models/cost/collective_table.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
 #include "models/scenario/stack.hpp"
@@ -55,6 +56,7 @@ struct OptimizerChoice {
 struct GivenCosts {
   base::Seconds forward, input_gradient, weight_gradient, hop;
   base::Bytes activation;       ///< of one microbatch on one stage
+  int layers = 0;               ///< of the stage that was timed: others scale, ends are modelled; 0: every stage takes the given times
 };
 
 struct Scenario {
@@ -63,6 +65,7 @@ struct Scenario {
   Cluster cluster;
   Stack stack;
   std::vector<Profile> profiles;      ///< one per NodeGroup of the cluster
+  std::vector<CollectiveTable> tables;  ///< measured collectives of each group's outermost device link
   Parallel parallel;
   ScheduleChoice schedule;
   Batch batch;

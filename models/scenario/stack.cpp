@@ -19,8 +19,10 @@ constexpr std::array<Named<Accumulation>, 4> kAccumulations{
      {"fused-32", Accumulation::Fused32}}};
 constexpr std::array<Named<TpOverlap>, 3> kTpOverlaps{
     {{"none", TpOverlap::None}, {"backward", TpOverlap::Backward}, {"bulk", TpOverlap::Bulk}}};
-constexpr std::array<Named<DpOverlap>, 2> kDpOverlaps{
-    {{"none", DpOverlap::None}, {"bucketed", DpOverlap::Bucketed}}};
+constexpr std::array<Named<DpOverlap>, 3> kDpOverlaps{
+    {{"none", DpOverlap::None},
+     {"bucketed", DpOverlap::Bucketed},
+     {"bucketed-without-pipeline", DpOverlap::BucketedWithoutPipeline}}};
 constexpr std::array<Named<Partition>, 3> kPartitions{
     {{"even", Partition::Even},
      {"balanced", Partition::Balanced},

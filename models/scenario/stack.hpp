@@ -25,6 +25,7 @@ enum class TpOverlap {
 enum class DpOverlap {
   None,      ///< gradients after the last backward, parameters after the optimizer
   Bucketed,  ///< per layer, beside the last backward and the first forward
+  BucketedWithoutPipeline,  ///< as Bucketed with one stage; as None with a pipeline (torch DDP)
 };
 /// How layers are dealt to stages that do not divide them.
 enum class Partition {

@@ -59,9 +59,10 @@ class Builder {
     op.count = count;
     ops_.push_back(op);
   }
-  void stream(std::string_view name, Phase phase, double bytes) {
+  void stream(std::string_view name, Phase phase, double bytes, bool exact = false) {
     if (bytes <= 0) return;
     Op op;
+    op.exact = exact;
     op.name = name;
     op.phase = phase;
     op.bytes = bytes;
@@ -337,7 +338,7 @@ void accumulate(Builder& b, const Model& model, const Layer& layer) {
     case Accumulation::Fused32: return;
   }
   b.stream("accumulate", Phase::Weight,
-           per_parameter * static_cast<double>(layer_parameters(model, layer)) / b.t());
+           per_parameter * static_cast<double>(layer_parameters(model, layer)) / b.t(), true);
 }
 
 }  // namespace
@@ -387,7 +388,7 @@ void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer
   b.stream("activation", Phase::Forward, activation_bytes(b, layer.mlp, true) * shape.tokens * ffn);
   row_parallel_forward(b, "FC2", h, ffn, shape.precision);
   b.stream("residual 2", Phase::Forward, residual_bytes(b, true) * b.outside(h));
-  b.stream("fp8 casts", Phase::Forward, fp8_cast_bytes(b, model, layer, true));
+  b.stream("fp8 casts", Phase::Forward, fp8_cast_bytes(b, model, layer, true), true);
 }
 
 void append_backward(std::vector<Op>& ops, const Model& model, const Layer& layer, const LayerShape& shape) {
@@ -413,7 +414,7 @@ void append_backward(std::vector<Op>& ops, const Model& model, const Layer& laye
   rotary(b, model, layer.attention, Phase::Input);
   projections_backward(b, model, layer.attention);
   b.stream("norm 1", Phase::Input, norm_bytes(b, false) * b.outside(h));
-  b.stream("fp8 casts", Phase::Input, fp8_cast_bytes(b, model, layer, false));
+  b.stream("fp8 casts", Phase::Input, fp8_cast_bytes(b, model, layer, false), true);
   accumulate(b, model, layer);
 }
 
@@ -454,10 +455,10 @@ void append_head(std::vector<Op>& ops, const Model& model, const LayerShape& sha
       b.collective("gather logits", phase, CollectiveOp::AllGather, GroupAxis::Tp,
                    2 * shape.tokens * static_cast<double>(model.vocab), 0);
     }
-    b.stream("loss", phase, kLossForwardShare * loss);
+    b.stream("loss", phase, kLossForwardShare * loss, true);
     return;
   }
-  b.stream("loss backward", phase, (1 - kLossForwardShare) * loss);
+  b.stream("loss backward", phase, (1 - kLossForwardShare) * loss, true);
   column_parallel_backward(b, "LM head dX", "LM head dW", h, vocab, p);
   b.stream("final norm", phase, norm_bytes(b, false) * b.outside(h));
 }

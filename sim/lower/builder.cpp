@@ -52,6 +52,8 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, bool unfold
     : s_(scenario), plan_(plan) {
   dp_ranks_ = static_cast<double>(s_.parallel.dp) * s_.parallel.cp;
   fsdp_ = s_.parallel.zero >= 3 && dp_ranks_ > 1;
+  bucketed_ = s_.stack.dp_overlap == DpOverlap::Bucketed ||
+              (s_.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s_.parallel.pp == 1);
   replicas_ = unfold ? static_cast<int>(plan.members_per_lane) : 1;
   make_contexts();
   work_ = cost_stages(graph_, plan_, stage_context_);
@@ -161,7 +163,7 @@ std::uint16_t StepBuilder::timed_segment(const char* name, Part part, double sec
 bool StepBuilder::expands(const ActionContext& action) const {
   if (s_.costs || dp_ranks_ <= 1) return false;
   if (fsdp_) return true;
-  if (s_.stack.dp_overlap != DpOverlap::Bucketed) return false;
+  if (!bucketed_) return false;
   return action.forward ? action.first && s_.parallel.zero >= 1 : action.last;
 }
 
@@ -211,17 +213,24 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   add(task, {&action.input, action.input == kNone ? std::size_t{0} : std::size_t{1}});
   task.kind = TaskKind::Kernel;
   task.slowdown = static_cast<float>(s_.stack.overlap_slowdown);
-  for (std::size_t i = 0; i < work.parts.size(); ++i) {
-    const PassPart& part = work.parts[action.forward ? i : work.parts.size() - 1 - i];
-    TaskId gathered = kNone;
-    if (gathers && part.gather_bytes > 0) {
-      const TaskId window = compute_before_[task.lane];
-      gathered = add_dp(action.lane, CollectiveOp::AllGather, part.gather_bytes,
-                        {&window, window == kNone ? std::size_t{0} : std::size_t{1}}, Part::ExposedDp);
-    }
+  const std::size_t count = work.parts.size();
+  const auto part_at = [&](std::size_t i) -> const PassPart& {
+    return work.parts[action.forward ? i : count - 1 - i];
+  };
+  const auto gather = [&](std::size_t i) {
+    if (!gathers || i >= count || part_at(i).gather_bytes <= 0) return kNone;
+    const TaskId window = compute_before_[task.lane];
+    return add_dp(action.lane, CollectiveOp::AllGather, part_at(i).gather_bytes,
+                  {&window, window == kNone ? std::size_t{0} : std::size_t{1}}, Part::ExposedDp);
+  };
+  TaskId gathered = gather(0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const TaskId next = gather(i + 1);
+    const PassPart& part = part_at(i);
     task.segment = action.forward ? part.forward : part.backward;
     task.seconds = graph_.segments[task.segment].seconds;
     const TaskId done = add(task, {&gathered, gathered == kNone ? std::size_t{0} : std::size_t{1}});
+    gathered = next;
     if (reduces && part.reduce_bytes > 0) {
       last_dp_[task.lane] =
           add_dp(action.lane, s_.parallel.zero >= 1 ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
@@ -278,7 +287,7 @@ TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes, std::span<co
 }
 
 void StepBuilder::sync_gradients(int lane) {
-  if (dp_ranks_ <= 1 || s_.costs || fsdp_ || s_.stack.dp_overlap == DpOverlap::Bucketed) return;
+  if (dp_ranks_ <= 1 || s_.costs || fsdp_ || bucketed_) return;
   double bytes = 0;
   for (std::size_t i = static_cast<std::size_t>(lane % s_.parallel.pp); i < work_.size();
        i += static_cast<std::size_t>(s_.parallel.pp)) {
@@ -350,8 +359,7 @@ void StepBuilder::add_optimizer(int lane) {
   task.seconds = graph_.segments[task.segment].seconds;
   const TaskId after = last_dp_[l];
   TaskId last = add(task, {&after, after == kNone ? std::size_t{0} : std::size_t{1}});
-  const bool gathers = s_.parallel.zero >= 1 && dp_ranks_ > 1 && !s_.costs && !fsdp_ &&
-                       s_.stack.dp_overlap == DpOverlap::None;
+  const bool gathers = s_.parallel.zero >= 1 && dp_ranks_ > 1 && !s_.costs && !fsdp_ && !bucketed_;
   if (gathers) last = add_dp(lane, CollectiveOp::AllGather, gather, {&last, 1}, Part::ExposedDp);
   if (s_.stack.step_overhead.value > 0) {
     task.kind = TaskKind::Host;

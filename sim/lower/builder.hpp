@@ -69,6 +69,7 @@ class StepBuilder {
   TaskGraph graph_;
   int replicas_ = 1;
   bool fsdp_ = false;
+  bool bucketed_ = false;
   double dp_ranks_ = 1;
   std::vector<std::unique_ptr<CostContext>> contexts_;     ///< by distinct device group
   std::vector<const CostContext*> stage_context_;          ///< by stage

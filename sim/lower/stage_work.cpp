@@ -131,21 +131,26 @@ StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
   return work;
 }
 
-/// Stages whose passes are given: each chunk is its share of the device-stage.
-StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage, const Scenario& s) {
-  const double chunks = s.schedule.chunks;
+/// Stages whose passes are given: all alike, each chunk its share of the device-stage; or by layer,
+/// with the ends modelled.
+StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage, const CostContext& context) {
+  const Scenario& s = *context.scenario;
   const models::GivenCosts& given = *s.costs;
+  const double share = given.layers > 0 ? static_cast<double>(stage.layers) / given.layers
+                                        : 1.0 / s.schedule.chunks;
   StageWork work;
-  PassCost forward, backward;
-  forward.seconds = given.forward.value / chunks;
-  backward.seconds = (given.input_gradient.value + given.weight_gradient.value) / chunks;
-  forward.parts[static_cast<std::size_t>(Part::Compute)] = forward.seconds;
-  backward.parts[static_cast<std::size_t>(Part::Compute)] = backward.seconds;
-  work.forward = add_segment(graph, "F", forward);
-  work.backward = add_segment(graph, "BW", backward);
-  work.parts.push_back({work.forward, work.backward, 0, 0});
+  Pass2 sum;
+  sum.forward.seconds = given.forward.value * share;
+  sum.backward.seconds = (given.input_gradient.value + given.weight_gradient.value) * share;
+  sum.forward.parts[static_cast<std::size_t>(Part::Compute)] = sum.forward.seconds;
+  sum.backward.parts[static_cast<std::size_t>(Part::Compute)] = sum.backward.seconds;
+  if (given.layers > 0 && stage.embedding) add_end(graph, context, work, sum, false);
+  if (given.layers > 0 && stage.head) add_end(graph, context, work, sum, true);
+  work.forward = add_segment(graph, "F", sum.forward);
+  work.backward = add_segment(graph, "BW", sum.backward);
+  work.parts = {{work.forward, work.backward, 0, 0}};
   work.memory = models::stage_memory(s, plan, stage);
-  if (given.activation.value > 0) work.memory.activation = given.activation.value / chunks;
+  if (given.activation.value > 0) work.memory.activation = given.activation.value * share;
   work.parameters = models::stage_parameters(s, stage);
   attach_memory(graph, work);
   return work;
@@ -195,7 +200,7 @@ std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
     auto table = std::find_if(tables.begin(), tables.end(),
                               [&](const LayerTable& t) { return t.context() == contexts[i]; });
     if (table == tables.end()) table = tables.emplace(tables.end(), *contexts[i], graph);
-    work.push_back(s.costs ? given_stage(graph, plan, stage, s) : build_stage(graph, plan, stage, *table));
+    work.push_back(s.costs ? given_stage(graph, plan, stage, *contexts[i]) : build_stage(graph, plan, stage, *table));
     distinct.push_back(i);
   }
   return work;
