@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/message.hpp"
 #include "models/workload/huggingface_config.hpp"
@@ -32,6 +33,7 @@ constexpr std::array kReaders{
     Reader{"deepseek", read_deepseek},
     Reader{"deepseek_v2", read_deepseek},
     Reader{"deepseek_v3", read_deepseek},
+    Reader{"deepseek_v32", read_deepseek},
     Reader{"falcon", read_falcon},
     Reader{"gemma", read_gemma},
     Reader{"gemma2", read_gemma},
@@ -51,6 +53,7 @@ constexpr std::array kReaders{
     Reader{"gptj", read_gptj},
     Reader{"granite", read_llama_like},
     Reader{"granitemoe", read_mixtral},
+    Reader{"grok", read_grok, "grok-1"},
     Reader{"grok-1", read_grok},
     Reader{"internlm", read_llama_like},
     Reader{"internlm2", read_llama_like},
@@ -95,13 +98,30 @@ const Reader* reader_of(std::string_view type) {
   return nullptr;
 }
 
+/// Known architectures that no reader covers, by the reason.
+constexpr std::array<std::string_view, 14> kRecurrent{
+    "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "lfm2",
+    "mamba", "mamba2",    "nemotron_h",   "recurrent_gemma",  "rwkv",  "rwkv5",
+    "zamba", "zamba2"};
+constexpr std::array<std::string_view, 10> kEncoders{
+    "albert", "bart", "bert", "deberta", "mbart", "modernbert", "mt5", "roberta", "t5", "whisper"};
+
+bool listed(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 [[noreturn]] void unknown_type(const Config& config, const std::string& type) {
   const std::vector<std::string> types = supported_model_types();
+  std::string problem = "unknown architecture " + base::quote(type);
+  if (listed(kRecurrent, type))
+    problem = base::quote(type) + " has state-space or recurrent layers, which are not supported";
+  if (listed(kEncoders, type))
+    problem = base::quote(type) + " is no decoder; only decoders are supported";
   const std::string close = base::nearest(type, types);
   std::string hint =
       close.empty() ? "supported: " : "did you mean " + base::quote(close) + "? supported: ";
   for (std::size_t i = 0; i < types.size(); ++i) hint += (i > 0 ? ", " : "") + types[i];
-  config.fail("model_type", "unknown architecture " + base::quote(type), hint);
+  config.fail("model_type", problem, hint);
 }
 
 /// Files people mistake for a config, told by a key that only they have.

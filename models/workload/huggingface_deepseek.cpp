@@ -33,6 +33,14 @@ void read_latent(Config& c, Attention& a) {
   a.qkv_bias = a.out_bias = c.flag({"attention_bias"}, false);
 }
 
+/// The indexer of DeepSeek-V3.2 that chooses which tokens attention sees: queries from the latent,
+/// one key a token and its layer norm, one weight a head (arXiv 2512.02556, section 2.1).
+Size indexer_parameters(Config& c, const Sizes& sizes, const Attention& a) {
+  const Size heads = c.size({"index_n_heads"}, limits::kHeads);
+  const Size dim = c.size({"index_head_dim"}, limits::kHeadDim);
+  return heads * dim * a.q_rank + dim * sizes.hidden + 2 * dim + heads * sizes.hidden;
+}
+
 /// Dense layers up to first_k_dense_replace, then every moe_layer_freq-th one sparse.
 void add_layers(Config& c, Model& model, const Layer& layer, Size layers) {
   Layer dense = layer, sparse = layer;
@@ -50,7 +58,8 @@ void read_prediction(Config& c, Model& model) {
 
 }  // namespace
 
-// deepseek (MoE 16B, grouped queries), deepseek_v2, deepseek_v3, kimi_k2, glm4_moe_lite.
+// deepseek (MoE 16B, grouped queries), deepseek_v2, deepseek_v3, deepseek_v32, kimi_k2,
+// glm4_moe_lite.
 Model read_deepseek(Input& in) {
   Config& c = in.text;
   const Sizes sizes = read_sizes(in, {0, 0, 0, 0, kUnread});
@@ -63,6 +72,10 @@ Model read_deepseek(Input& in) {
     layer.attention.qkv_bias = layer.attention.out_bias = c.flag({"attention_bias"}, false);
   } else {
     read_latent(c, layer.attention);
+  }
+  if (c.type() == "deepseek_v32") {
+    layer.extra_parameters = indexer_parameters(c, sizes, layer.attention);
+    model.notes.push_back("attention is modelled over the whole sequence, not over chosen tokens");
   }
   layer.experts = read_fine_experts(c);
   // The balancing bias of "noaux_tc" routing is stored with the weights (DeepSeek-V3,

@@ -191,8 +191,6 @@ Model read_llama4(Input& in) {
 // Norms before and behind attention and experts (hpcai-tech/grok-1).
 Model read_grok(Input& in) {
   Config& c = in.text;
-  if (!in.outer.given({"tie_word_embeddings"}))
-    c.fail("tie_word_embeddings", "missing", "Grok-1 configs differ in its default: state it");
   const Sizes sizes = read_sizes(in, {131072, 32768, 48, 8, 0, 8192, true, "gelu"});
   Model model = start(in, sizes, NormKind::Rms);
   Layer layer = gated_layer(sizes);

@@ -46,6 +46,19 @@ Size siglip_tower(Config& v, Size text_hidden) {
   return t.layers * block(t) + embedding + 2 * t.hidden + t.hidden + t.hidden * text_hidden;
 }
 
+// modeling_pixtral.py and the projector of modeling_mistral3.py: RMS norms, gated MLP, no biases.
+Size pixtral_tower(Config& v, Config& outer, Size text_hidden) {
+  const Size hidden = v.size({"hidden_size"}, limits::kHeadDim);
+  const Size layers = v.size({"num_hidden_layers"}, 1024);
+  const Size width = v.size({"intermediate_size"}, limits::kHidden);
+  const Size patch = v.size({"patch_size"}, 256);
+  const Size merge = outer.size({"spatial_merge_size"}, 64, 2);
+  const Size block = 4 * hidden * hidden + 3 * hidden * width + 2 * hidden;
+  const Size projector =
+      hidden + merge * merge * hidden * hidden + hidden * text_hidden + text_hidden * text_hidden;
+  return layers * block + 3 * patch * patch * hidden + hidden + projector;
+}
+
 }  // namespace
 
 void read_vision(Input& in, Model& model) {
@@ -58,6 +71,8 @@ void read_vision(Input& in, Model& model) {
   const std::string type = v->text({"model_type"}, "");
   if (type == "llama4_vision_model") model.vision_parameters = llama4_tower(*v, model.hidden);
   if (type == "siglip_vision_model") model.vision_parameters = siglip_tower(*v, model.hidden);
+  if (type == "pixtral" && in.outer.type() == "mistral3")
+    model.vision_parameters = pixtral_tower(*v, in.outer, model.hidden);
   model.notes.push_back(model.vision_parameters > 0
                             ? "the image tower is counted apart and not modelled"
                             : "the image tower is neither counted nor modelled");

@@ -146,6 +146,8 @@ TEST_CASE("an unknown architecture lists the supported ones and the nearest",
   CHECK(contains(message, "deepseek_v3"));
   CHECK(contains(message, "qwen3_next"));
   for (const std::string& type : models::supported_model_types()) CHECK(contains(message, type));
+  CHECK(contains(error(llama("model_type", "\"mamba2\"")), "state-space or recurrent layers"));
+  CHECK(contains(error(llama("model_type", "\"bert\"")), "only decoders are supported"));
 }
 
 TEST_CASE("files that are no model config say what they are", "[models][huggingface]") {
@@ -213,7 +215,8 @@ TEST_CASE("keys that change the count are not guessed", "[models][huggingface]")
   CHECK(contains(error(R"({"model_type": "deepseek_v3", "hidden_size": 64, "num_hidden_layers": 2,
     "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100})"),
                  "missing; a deepseek_v3 config must state it"));
-  CHECK(contains(error(llama("model_type", "\"grok-1\"")), "tie_word_embeddings: missing"));
+  CHECK(contains(error(R"({"model_type": "baichuan", "hidden_size": 64, "num_hidden_layers": 2})"),
+                 "vocab_size: missing"));
   CHECK(contains(error(llama("hidden_act", "\"softplus\"")), "unknown activation 'softplus'"));
   CHECK(contains(error(llama("attention_bias", "1")), "must be true or false"));
   CHECK(contains(error(llama("is_encoder_decoder", "true")), "only decoders are supported"));
