@@ -21,7 +21,10 @@ class YamlEvents final : public YAML::EventHandler {
   explicit YamlEvents(TreeBuilder& tree) : tree_(tree) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (started_) tree_.fail(from_mark(mark), "a second document", "one document in a file");
+    if (started_) {
+      tree_.fail(from_mark(mark), "text after the end of the document",
+                 "check indentation; a file holds one document");
+    }
     started_ = true;
   }
   void OnDocumentEnd() override {}
@@ -82,7 +85,9 @@ std::string hint_for(const std::string& problem, std::string_view text, const YA
   if (says("illegal tab") || (indented && line.find('\t') != std::string_view::npos)) {
     return "indent with spaces, not tabs";
   }
-  if (problem == "illegal map value") return "a value with ': ' in it needs quotes";
+  if (problem == "illegal map value") {
+    return "is the line indented too far? A ': ' within a value needs quotes";
+  }
   if (says("end of map") || says("end of sequence")) return "check indentation and brackets";
   return "";
 }

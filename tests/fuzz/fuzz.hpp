@@ -11,7 +11,7 @@
 namespace paceline::fuzz {
 
 /// Small limits keep an input that multiplies itself (aliases) from costing seconds.
-inline constexpr base::Limits kLimits{.bytes = 1u << 20, .depth = 32, .nodes = 20'000};
+inline constexpr base::Limits kLimits{.bytes = 1u << 20, .depth = 32, .nodes = 2'000};
 
 /// Runs `read`; base::Error is the only way out besides a result, and its message is one line.
 template <class Read>

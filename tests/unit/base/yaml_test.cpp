@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
-#include <chrono>
+#include <ctime>
 
 #include "base/config.hpp"
 #include "tests/unit/base/message_of.hpp"
@@ -78,7 +78,10 @@ TEST_CASE("bad YAML is refused in one line that names the place", "[base]") {
       {"a: 1\nb: 2\na: 3", "x.yaml:3:1: duplicate key 'a'; it already stands on line 1"},
       {"p: {tp: 1, tp: 2}", "x.yaml:1:12: duplicate key 'tp'"},
       {"a: 1\n'a': 2", "x.yaml:2:1: duplicate key 'a'"},
-      {"a: 1\n---\nb: 2", "x.yaml:2:1: a second document; one document in a file"},
+      {"a: 1\n---\nb: 2",
+       "x.yaml:2:1: text after the end of the document; check indentation; a file holds one "
+       "document"},
+      {"- a\nb: 1", "x.yaml:2:1: text after the end of the document"},
       {"<<: {a: 1}", "x.yaml:1:1: the merge key '<<' is not supported; write the keys out"},
       {"a: !!str 1", "the tag 'tag:yaml.org,2002:str' is not supported"},
       {"a: !x [1]", "the tag '!x' is not supported"},
@@ -92,7 +95,9 @@ TEST_CASE("bad YAML is refused in one line that names the place", "[base]") {
       {"a: *x", "x.yaml:1:4: the referenced anchor is not defined"},
       {"a: &x [1, *x]", "x.yaml:1:11: an alias inside the value it names"},
       {"a:\n\t- b", "x.yaml:2:2: illegal block entry; indent with spaces, not tabs"},
-      {"a: b: c", "x.yaml:1:5: illegal map value; a value with ': ' in it needs quotes"},
+      {"a: b: c",
+       "x.yaml:1:5: illegal map value; is the line indented too far? A ': ' within a value needs "
+       "quotes"},
       {"a: [1, 2", "end of sequence flow not found; check indentation and brackets"},
       {"a: {b: 1", "end of map flow not found; check indentation and brackets"},
       {"a: 'b", "illegal EOF in scalar"},
@@ -152,8 +157,8 @@ TEST_CASE("hostile YAML ends quickly", "[base]") {
         many("\n", 200'000), many("- a\n", 50'000), many("'", 200'000), many("a\n", 50'000),
         many("#", 200'000), many("{a: ", 50'000), many("---\n", 50'000), keys}) {
     INFO(text.substr(0, 20));
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // processor time: a busy machine is no fault
     message_of([&] { parse_yaml(text, "x.yaml"); });
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+    CHECK(std::clock() - start < 10 * CLOCKS_PER_SEC);
   }
 }
