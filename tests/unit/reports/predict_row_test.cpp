@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/predict_row.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+using namespace paceline;
+
+namespace {
+
+void inside_bounds(const std::string& name) {
+  const models::MeasuredSet set = models::read_set(models::set_file(name));
+  const auto suites = reports::validate_set(set, reports::predict_row);
+  REQUIRE_FALSE(suites.empty());
+  for (const reports::Suite& suite : suites) {
+    CAPTURE(suite.name, suite.kept.mean, suite.kept.worst, suite.kept.worst_id,
+            suite.kept.unpredicted, suite.cases.front().why);
+    CHECK(suite.has_bound());
+    CHECK(suite.passed());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("memory formulas give the published figures to the last digit", "[reports]") {
+  inside_bounds("korthikanti-fig1-memory");
+  inside_bounds("korthikanti-fig7-activation");
+}
+
+TEST_CASE("bubble rates agree with the published ones to four digits", "[reports]") {
+  inside_bounds("golden-bubble-rates");
+  inside_bounds("golden-bubble-rates-interleaved");
+}
+
+TEST_CASE("a row that cannot be predicted says why", "[reports]") {
+  models::MeasuredSet set = models::read_set(models::set_file("megatron-sc21-table1"));
+  base::set_path(set.rows[0].scenario, "parallel.dp", "999");
+  const reports::RowPrediction prediction = reports::predict_row(set.rows[0]);
+  CHECK(prediction.values.empty());
+  CHECK_THAT(prediction.failure,
+             Catch::Contains("megatron-sc21-table1.csv") && Catch::Contains("dp"));
+}
