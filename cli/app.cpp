@@ -9,9 +9,9 @@
 #include <cstring>
 #include <new>
 
-#include "base/config.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/message.hpp"
 #include "cli/command.hpp"
 
 namespace paceline::cli {
@@ -45,9 +45,7 @@ std::string full_name(const CLI::App& app) {
 
 std::string unknown(const std::string& what, const std::string& word,
                     const std::vector<std::string>& names) {
-  const std::string close = base::nearest(word, names);
-  return "unknown " + what + " '" + word + "'" +
-         (close.empty() ? "" : "; did you mean '" + close + "'?");
+  return "unknown " + what + " " + base::quote(word) + "; " + base::suggest(word, names, "one of");
 }
 
 /// One line that says what is wrong with the arguments and what would be right.
@@ -55,7 +53,7 @@ std::string explain(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& command = innermost(program);
   const std::string help = "; see '" + full_name(command) + " --help'";
   const std::vector<std::string> extras = command.remaining();
-  if (extras.empty()) return error.what() + help;
+  if (extras.empty()) return base::one_line(error.what(), 400) + help;
   const std::string& word = extras.front();
   std::vector<std::string> names;
   if (word.starts_with("-")) {
@@ -64,7 +62,7 @@ std::string explain(const CLI::App& program, const CLI::ParseError& error) {
     }
     return unknown("option", word.substr(0, word.find('=')), names) + help;
   }
-  if (&command != &program) return "unexpected argument '" + word + "'" + help;
+  if (&command != &program) return "unexpected argument " + base::quote(word) + help;
   for (const CLI::App* sub : program.get_subcommands({})) names.push_back(sub->get_name());
   return unknown("command", word, names) + help;
 }
@@ -85,7 +83,7 @@ int parse_and_run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    print(innermost(program).help());
+    print(program.help());
     return kDone;
   } catch (const CLI::CallForVersion&) {
     print("paceline " PACELINE_VERSION "\n");

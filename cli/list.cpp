@@ -1,13 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
 
+#include "base/config.hpp"
+#include "base/json.hpp"
+#include "base/table.hpp"
 #include "cli/command.hpp"
+#include "cli/kinds.hpp"
 
 namespace paceline::cli {
+namespace {
+
+struct ListOptions {
+  std::optional<std::string> kind, name;
+  std::string json;
+};
+
+std::string columns(const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::size_t width = 0;
+  for (const auto& row : rows) width = std::max(width, row.first.size());
+  std::string text;
+  for (const auto& [name, summary] : rows) {
+    text += name + std::string(width + 2 - name.size(), ' ') + summary + "\n";
+  }
+  return text;
+}
+
+void list_kinds(const ListOptions& options) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  base::JsonWriter json;
+  json.begin_object().field("schema", 1).key("kinds").begin_array();
+  for (const Kind& kind : kinds()) {
+    const std::size_t count = kind.names().size();
+    rows.emplace_back(kind.name, std::to_string(count) + "  " + std::string(kind.summary));
+    json.begin_object().field("name", kind.name).field("summary", kind.summary);
+    json.field("count", static_cast<std::int64_t>(count)).end_object();
+  }
+  json.end_array().end_object();
+  answer(columns(rows), json.finish(), options.json);
+}
+
+void list_entries(const Kind& kind, const ListOptions& options) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  base::JsonWriter json;
+  json.begin_object().field("schema", 1).field("kind", kind.name).key("entries").begin_array();
+  for (const std::string& name : kind.names()) {
+    const Entry entry = kind.entry(name);
+    rows.emplace_back(entry.name, entry.summary);
+    json.begin_object().field("name", entry.name).field("summary", entry.summary).end_object();
+  }
+  json.end_array().end_object();
+  answer(columns(rows), json.finish(), options.json);
+}
+
+void list_entry(const Kind& kind, const std::string& name, const ListOptions& options) {
+  const std::vector<std::string> names = kind.names();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw base::Error("unknown " + std::string(kind.singular) + " " + base::quote(name) + "; " +
+                      base::suggest(name, names, "one of"));
+  }
+  const Entry entry = kind.entry(name);
+  base::JsonWriter json;
+  json.begin_object().field("schema", 1).field("kind", kind.name).field("name", entry.name);
+  json.field("summary", entry.summary).field("text", entry.text).key("facts").begin_array();
+  for (const models::Fact& fact : entry.facts) {
+    json.begin_object().field("key", fact.key).field("value", fact.value);
+    json.field("source", fact.source).end_object();
+  }
+  json.end_array().end_object();
+  answer(entry.text, json.finish(), options.json);
+}
+
+const Kind& find_kind(const std::string& word) {
+  for (const Kind& kind : kinds()) {
+    if (kind.singular == word) return kind;
+  }
+  return base::find(kinds(), word, "", "kind");
+}
+
+void run_list(const ListOptions& options) {
+  if (!options.kind) return list_kinds(options);
+  const Kind& kind = find_kind(*options.kind);
+  if (!options.name) return list_entries(kind, options);
+  list_entry(kind, *options.name, options);
+}
+
+}  // namespace
 
 void add_list(CLI::App& program, int& exit_code) {
-  CLI::App* list = program.add_subcommand("list", "what Paceline knows: devices, models, ...");
-  list->callback([&exit_code] { exit_code = kDone; });
+  CLI::App* list =
+      program.add_subcommand("list", "names that scenarios may use, and what they mean");
+  auto options = std::make_shared<ListOptions>();
+  list->add_option("KIND", options->kind, "devices, models, ...; without: the kinds there are");
+  list->add_option("NAME", options->name, "one of them, with its numbers and their sources");
+  add_json_option(*list, options->json);
+  list->footer(
+      "Examples:\n"
+      "  paceline list                     the kinds\n"
+      "  paceline list devices             all devices, one a line\n"
+      "  paceline list devices h100-sxm    one device: every number and where it comes from");
+  list->callback([options, &exit_code] {
+    run_list(*options);
+    exit_code = kDone;
+  });
 }
 
 }  // namespace paceline::cli

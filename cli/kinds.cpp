@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/kinds.hpp"
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "models/scenario/set.hpp"
+#include "models/scenario/stack.hpp"
+#include "models/workload/model.hpp"
+#include "sim/schedules/schedule.hpp"
+
+namespace paceline::cli {
+namespace {
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const sim::Schedule& schedule : sim::schedules()) names.emplace_back(schedule.name);
+  return names;
+}
+
+/// The summary, and what the schedule looks like on a small pipeline.
+Entry schedule_entry(const std::string& name) {
+  const sim::Schedule& schedule = sim::find_schedule(name, "");
+  const sim::PipelineShape shape{.ranks = 2, .chunks = 1, .microbatches = 4};
+  Entry entry{name, std::string(schedule.summary), "", {}};
+  entry.text = name + ": " + entry.summary +
+               "\nOn 2 ranks with 4 microbatches (2F0: forward of stage 2, microbatch 0):\n" +
+               sim::to_text(schedule.build(shape));
+  return entry;
+}
+
+Entry model_entry(const std::string& name) {
+  const base::Document document = base::parse_yaml("preset: " + name, "preset " + name);
+  const models::Model model = models::read_model(base::Fields(document, document.root), ".");
+  const auto parameters = static_cast<double>(models::total_parameters(model));
+  return {name,
+          base::format_count(parameters) + " parameters, " + std::to_string(model.layers.size()) +
+              " layers, hidden " + std::to_string(model.hidden) + " (" + model.family + ")",
+          models::describe(model),
+          {}};
+}
+
+template <class Spec>
+Entry spec_entry(const Spec& spec) {
+  return {spec.name, spec.summary, models::describe(spec), spec.facts};
+}
+
+Entry stack_entry(const std::string& name) {
+  const models::Stack stack = models::read_stack(name, "");
+  Entry entry{name, stack.source, "", {}};
+  entry.text = name + ": " + stack.source + "\n  attention " + stack.attention + ", NCCL " +
+               stack.nccl + "\n";
+  for (const models::StackNumber& number : stack.numbers) {
+    entry.facts.push_back({number.name, base::shortest(number.value), number.source});
+    entry.text +=
+        "  " + number.name + " " + base::shortest(number.value) + ": " + number.source + "\n";
+  }
+  return entry;
+}
+
+Entry set_entry(const std::string& name) {
+  const models::MeasuredSet set = models::read_set(models::set_file(name));
+  Entry entry{name, set.title + ", " + std::to_string(set.rows.size()) + " rows", "", {}};
+  entry.text = name + ": " + entry.summary + "\n  source: " + set.source + "\n";
+  for (const models::SetQuantity& quantity : set.quantities)
+    entry.text += "  measured: " + quantity.name + "\n";
+  for (const models::Exclusion& exclusion : set.exclusions) {
+    entry.text += "  excluded: " + exclusion.rule + ", " + std::to_string(exclusion.rows) +
+                  " rows: " + exclusion.why + "\n";
+  }
+  for (const std::string& note : set.notes) entry.text += "  note: " + note + "\n";
+  return entry;
+}
+
+constexpr Kind kKinds[] = {
+    {"schedules", "schedule", "orders of forward and backward passes on a pipeline",
+     &schedule_names, &schedule_entry},
+    {"models", "model", "presets for `model: {preset: NAME}`",
+     [] { return models::spec_names("model"); }, &model_entry},
+    {"devices", "device", "accelerators, from their data sheets",
+     [] { return models::spec_names("device"); },
+     [](const std::string& name) { return spec_entry(models::read_device(name)); }},
+    {"links", "link", "links inside nodes and networks between them",
+     [] { return models::spec_names("link"); },
+     [](const std::string& name) { return spec_entry(models::read_link(name)); }},
+    {"clusters", "cluster", "presets for `cluster: {preset: NAME}`",
+     [] { return models::spec_names("cluster"); },
+     [](const std::string& name) { return spec_entry(models::read_cluster(name)); }},
+    {"stacks", "stack", "training frameworks: their kernels and what they overlap",
+     [] { return models::spec_names("stack"); }, &stack_entry},
+    {"sets", "set", "published measurements that `paceline validate` compares with",
+     &models::set_names, &set_entry},
+};
+
+}  // namespace
+
+std::span<const Kind> kinds() { return kKinds; }
+
+}  // namespace paceline::cli

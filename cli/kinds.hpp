@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/hardware/device.hpp"
+
+namespace paceline::cli {
+
+/// One thing that has a name: a device, a schedule, a model.
+struct Entry {
+  std::string name;
+  std::string summary;              ///< one line
+  std::string text;                 ///< everything worth knowing, in lines
+  std::vector<models::Fact> facts;  ///< its numbers with their sources, where it has them
+};
+
+/// What `paceline list` lists. Specs are read when asked for: one that is wrong is a base::Error.
+struct Kind {
+  std::string_view name;      ///< plural: devices
+  std::string_view singular;  ///< in messages: device
+  std::string_view summary;
+  std::vector<std::string> (*names)();
+  Entry (*entry)(const std::string& name);  ///< name is one of names()
+};
+
+/// All kinds, in the order they are shown.
+std::span<const Kind> kinds();
+
+}  // namespace paceline::cli
