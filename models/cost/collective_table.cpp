@@ -113,6 +113,7 @@ CollectiveTable parse_collective_table(const base::Document& document) {
   CollectiveTable table;
   table.name = document.file;
   fields.text_list("links");
+  table.devices = static_cast<int>(fields.integer("devices", 0, CollectiveTable::kMaxRanks, 0));
   for (const base::Value& item : fields.list("curves")) {
     base::Fields entry = fields.view(item, "curves");
     CollectiveCurve c;
@@ -131,17 +132,24 @@ CollectiveTable parse_collective_table(const base::Document& document) {
 }
 
 CollectiveTable read_collective_table(const Link& link, std::string_view generation) {
+  CollectiveTable table;
   for (const std::string& name : spec_names("collective")) {
-    const base::Document document = base::read_document(spec_path("collective", name));
+    const std::string path = spec_path("collective", name);
+    // Most tables are of other links: a look at the text spares parsing them.
+    const std::string text = base::read_file(path);
+    if (text.find(link.name) == std::string::npos) continue;
+    const base::Document document =
+        path.ends_with(".json") ? base::parse_json(text, path) : base::parse_yaml(text, path);
     base::Fields fields(document, document.root);
     const std::vector<std::string> links = fields.text_list("links");
     if (std::find(links.begin(), links.end(), link.name) == links.end()) continue;
-    CollectiveTable table = parse_collective_table(document);
+    table = parse_collective_table(document);
     table.name = name;
     complete_table(table, link, generation);
-    return table;
+    break;
   }
-  return {};
+  table.link = link.name;
+  return table;
 }
 
 void complete_table(CollectiveTable& table, const Link& link, std::string_view generation) {

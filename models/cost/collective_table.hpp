@@ -29,6 +29,8 @@ struct CollectiveCurve {
 struct CollectiveTable {
   static constexpr int kMaxRanks = 72;
   std::string name;
+  std::string link;  ///< name of the link it was read for
+  int devices = 0;   ///< wired together in the domain it was measured on; 0: does not matter
   std::vector<CollectiveCurve> curves;
   /// Position in `curves` plus one by operation and ranks; 0: none.
   std::array<std::array<std::uint8_t, kMaxRanks + 1>, 3> index{};

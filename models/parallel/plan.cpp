@@ -197,11 +197,15 @@ CollectiveGroup group_of(const Plan& plan, const Scenario& s, std::span<const st
   group.ports = layout.ports_per_domain() / layout.oversubscription;
   group.sharers = layout.network_share;
   const NodeGroup& node = s.cluster.groups.front();
-  if (group.domains == 1 && !s.tables.empty() && layout.common == &node.levels.back().link) {
-    group.table = &s.tables.front();
-  }
   group.host = node.host;
   group.generation = node.device.generation;
+  for (const Level& level : node.levels) {
+    if (&level.link == layout.intra) group.domain_devices = level.size;
+  }
+  if (group.domains == 1 && !s.tables.empty() && layout.common == &node.levels.back().link) {
+    const int measured_on = s.tables.front().devices;
+    if (measured_on == 0 || measured_on == group.domain_devices) group.table = &s.tables.front();
+  }
   return group;
 }
 
