@@ -2,7 +2,6 @@
 #include "models/cost/collective.hpp"
 
 #include "models/cost/collective_table.hpp"
-#include "models/cost/nccl_tuner.hpp"
 #include "models/cost/white_box.hpp"
 
 namespace paceline::models {
@@ -50,11 +49,8 @@ CollectiveChoice fastest(CollectiveOp op, double bytes, const CollectiveGroup& g
   using P = CollectiveProtocol;
   CollectiveChoice best;
   consider_simple(best, op, bytes, group, release, f);
-  // A tree over two nodes sends half of a ring's network bytes, but NCCL's cost table does not know
-  // and runs the ring for large messages: two nodes take what the table takes.
-  const bool tree = op == CollectiveOp::AllReduce && allowed(group, A::Tree) &&
-                    (group.domains != 2 ||
-                     nccl_choice(op, base::Bytes(bytes), group, release).algorithm == A::Tree);
+  const bool tree =
+      op == CollectiveOp::AllReduce && allowed(group, A::Tree) && bytes <= f.tree_limit;
   const bool ring = allowed(group, A::Ring);
   for (const P p : {P::LL, P::LL128, P::Simple}) {
     if (!allowed(group, p) || (p == P::LL128 && !f.ll128)) continue;

@@ -182,6 +182,24 @@ double nvls_stream(double bytes, double fills, double cap, const Fabric& f) {
   }
 }
 
+/// A tree over two nodes sends half of a ring's network bytes, but NCCL's table counts them in full
+/// and turns to the ring once the tree's shorter latency is outweighed; here both at their Simple
+/// figures and an average tree correction. AWS's plugin brings its own table, which keeps the tree
+/// (2 x p4de, 78 GB/s of bus bandwidth from 50 GB/s of ports).
+double tree_limit(const Fabric& f, const CollectiveGroup& group, const NcclRelease& release) {
+  if (group.domains != 2 || group.network->kind == LinkKind::Efa) return kInfinite;
+  const bool nvlink = group.intra != nullptr && nvlink_like(group.intra->kind);
+  const AlgorithmLatency &ring = release.ring, &tree = release.tree;
+  const double ring_step = std::max((nvlink ? ring.nvlink : ring.pci)[2], 3.0);
+  const double tree_step = (nvlink ? tree.nvlink : tree.pci)[2];
+  const double ring_latency =
+      1.4 * (ring.base[2] + (2 * f.ranks - 4) * ring_step + 2 * ring.net[2]);
+  const double tree_latency = tree.base[2] + 2 * ((f.per_domain - 1) * tree_step + tree.net[2]);
+  const double saved = std::max(0.0, ring_latency - tree_latency) * kUs;
+  constexpr double kTreeRate = 0.5 * 0.92 * 0.8;  // of the bus rate
+  return saved * std::min(f.inside, f.nic) / (1 / kTreeRate - 2 * (f.ranks - 1) / f.ranks);
+}
+
 }  // namespace
 
 Fabric make_fabric(const CollectiveGroup& group, const NcclRelease& release) {
@@ -199,6 +217,7 @@ Fabric make_fabric(const CollectiveGroup& group, const NcclRelease& release) {
   if (group.network != nullptr) set_network(f, group);
   if (group.domains == 1) f.nic = kInfinite;
   if (group.per_domain > 1) set_inside(f, group, release);
+  f.tree_limit = tree_limit(f, group, release);
   return f;
 }
 
