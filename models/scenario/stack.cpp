@@ -23,6 +23,8 @@ constexpr std::array<Named<DpOverlap>, 3> kDpOverlaps{
     {{"none", DpOverlap::None},
      {"bucketed", DpOverlap::Bucketed},
      {"bucketed-without-pipeline", DpOverlap::BucketedWithoutPipeline}}};
+constexpr std::array<Named<Loss>, 3> kLosses{
+    {{"vocab-parallel", Loss::VocabParallel}, {"torch", Loss::Torch}, {"fused", Loss::Fused}}};
 constexpr std::array<Named<Partition>, 3> kPartitions{
     {{"even", Partition::Even},
      {"balanced", Partition::Balanced},
@@ -107,7 +109,7 @@ void read_switches(Fields& fields, Stack& stack) {
   stack.gradient_reduce =
       fields.choice<Precision>("gradient_reduce", kPrecisions, stack.gradient_reduce);
   stack.sharded_logits = fields.flag("sharded_logits", stack.sharded_logits);
-  stack.fused_loss = fields.flag("fused_loss", stack.fused_loss);
+  stack.loss = fields.choice<Loss>("loss", kLosses, stack.loss);
   stack.tp_overlap = fields.choice<TpOverlap>("tp_overlap", kTpOverlaps, stack.tp_overlap);
   stack.dp_overlap = fields.choice<DpOverlap>("dp_overlap", kDpOverlaps, stack.dp_overlap);
   stack.zero_all_reduce = fields.flag("zero_all_reduce", stack.zero_all_reduce);

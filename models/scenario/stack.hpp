@@ -27,6 +27,12 @@ enum class DpOverlap {
   Bucketed,  ///< per layer, beside the last backward and the first forward
   BucketedWithoutPipeline,  ///< as Bucketed with one stage; as None with a pipeline (torch DDP)
 };
+/// Cross-entropy over the vocabulary, by the passes it makes over the logits.
+enum class Loss {
+  VocabParallel,  ///< Megatron: cast, max, subtract, exp, sum, gradient, cast in fp32: 48 B per logit
+  Torch,          ///< F.cross_entropy on a cast: cast 6, log-softmax 8, its backward 10, cast 6: 30 B
+  Fused,          ///< two fp32 passes forward and one backward: 24 B
+};
 /// How layers are dealt to stages that do not divide them.
 enum class Partition {
   Even,              ///< must divide, or ceil first: 7,7,...,1
@@ -57,7 +63,7 @@ struct Stack {
   Accumulation accumulation = Accumulation::MainGrad32;
   Precision gradient_reduce = Precision::Fp32;
   bool sharded_logits = true;         ///< over tp; false: every rank holds the whole vocabulary
-  bool fused_loss = false;            ///< 16-bit cross-entropy in two kernels instead of eager fp32
+  Loss loss = Loss::VocabParallel;
 
   // Overlap.
   TpOverlap tp_overlap = TpOverlap::None;

@@ -26,8 +26,6 @@ constexpr double kUnfusedActivation = 1.9;  // squared ReLU as relu then pow: tw
 constexpr Bytes2 kSoftmaxFused{4, 6};       // per score: scale, mask and softmax in one kernel
 constexpr Bytes2 kSoftmaxEager{30, 26};     // scale, mask, fp32 cast, softmax, cast
 constexpr Bytes2 kRotary{4, 4};
-constexpr double kLossEager = 48;           // per logit: cast, max, exp, sum, gradient, cast in fp32
-constexpr double kLossFused = 24;           // two fp32 passes forward, one backward
 constexpr double kLossForwardShare = 0.6;
 
 /// Builds the list of one phase.
@@ -150,6 +148,16 @@ void column_parallel_backward(Builder& b, std::string_view input, std::string_vi
                  2 * b.tokens() * hidden, overlap ? 1 : 0);
   }
   b.gemm(weight, Phase::Weight, hidden, n, b.tokens(), p);
+}
+
+/// Bytes per logit, forward and backward together (see Loss).
+double loss_bytes(Loss loss) {
+  switch (loss) {
+    case Loss::VocabParallel: return 48;
+    case Loss::Torch: return 30;
+    case Loss::Fused: return 24;
+  }
+  return 0;
 }
 
 double norm_bytes(const Builder& b, bool forward) {
@@ -445,7 +453,7 @@ void append_head(std::vector<Op>& ops, const Model& model, const LayerShape& sha
   const auto h = static_cast<double>(model.hidden);
   const double vocab = static_cast<double>(model.vocab) / b.t();
   const double logits = shape.tokens * (shape.stack->sharded_logits ? vocab : static_cast<double>(model.vocab));
-  const double loss = logits * (shape.stack->fused_loss ? kLossFused : kLossEager);
+  const double loss = logits * loss_bytes(shape.stack->loss);
   const Precision p = shape.precision == Precision::Fp8 ? Precision::Bf16 : shape.precision;
   if (phase == Phase::Forward) {
     b.stream("final norm", phase, norm_bytes(b, true) * b.outside(h));
