@@ -170,7 +170,8 @@ NodeGroup read_preset_group(base::Fields& fields, const Reading& in) {
     fields.fail("preset", "'" + preset.name + "' has nodes of several kinds",
                 "name its kinds one by one");
   for (const Fact& fact : preset.facts)
-    if (fact.key != "nodes" && fact.key != "oversubscription")
+    if (fact.key != "nodes" && fact.key != "oversubscription" &&
+        fact.key != "nodes_per_switch")
       in.facts.push_back({in.prefix + fact.key, fact.value, fact.source});
   NodeGroup group = preset.groups.front();
   group.nodes = in.integer(fields, "nodes", 1, kMaxDevices);
@@ -213,6 +214,8 @@ void check_cluster(const base::Fields& fields, std::string_view key, const Clust
 void read_oversubscription(base::Fields& fields, const Reading& in, Cluster& cluster) {
   if (fields.has("oversubscription"))
     cluster.oversubscription = in.number(fields, "oversubscription", 1, 1000);
+  if (fields.has("nodes_per_switch"))
+    cluster.nodes_per_switch = in.integer(fields, "nodes_per_switch", 1, kMaxDevices);
 }
 
 /// The part that spec files and scenarios share: nodes of one or of several kinds.

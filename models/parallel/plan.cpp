@@ -176,37 +176,71 @@ Plan make_plan(const Scenario& s) {
   return plan;
 }
 
-CollectiveGroup group_of(const Plan& plan, const Scenario& s, std::span<const std::string_view> names,
-                         int first_device) {
-  const Mesh& mesh = plan.meshes.front();
-  std::vector<Axis> axes;
-  for (const MeshAxis& axis : mesh.axes) {
-    if (axis.size > 1 && std::find(names.begin(), names.end(), axis.name) != names.end()) {
-      axes.push_back({axis.stride, axis.size});
-    }
+namespace {
+
+/// Node of a device, counting over all groups of nodes.
+int node_of(const Cluster& cluster, int device) {
+  int first = 0, nodes = 0;
+  for (const NodeGroup& group : cluster.groups) {
+    const int devices = group.nodes * group.devices_per_node;
+    if (device < first + devices) return nodes + (device - first) / group.devices_per_node;
+    first += devices;
+    nodes += group.nodes;
   }
+  return nodes;
+}
+
+/// What the layout says of bandwidth: links, ports, siblings, and the share of the uplinks a group
+/// gets that spans several first switches.
+CollectiveGroup from_layout(const Scenario& s, const GroupLayout& layout, int first, int last,
+                            const CollectiveTable* table) {
+  const Cluster& cluster = s.cluster;
   CollectiveGroup group;
-  if (axes.empty()) return group;
-  const GroupLayout layout = layout_of(s.cluster, first_device, axes);
   group.ranks = layout.ranks;
   group.domains = layout.domains;
   group.per_domain = layout.ranks_per_domain;
   group.intra = layout.intra;
   group.network = layout.network;
-  // A rack-wide domain has the ports of all its nodes; uplinks carry 1/oversubscription of them.
-  group.ports = layout.ports_per_domain() / layout.oversubscription;
+  group.ports = layout.ports_per_domain();
   group.sharers = layout.network_share;
-  const NodeGroup& node = s.cluster.groups.front();
+  const int below = cluster.nodes_per_switch;
+  if (below == 0 || node_of(cluster, first) / below != node_of(cluster, last) / below) {
+    group.sharers *= cluster.oversubscription;
+  }
+  const NodeGroup& node = cluster.groups.front();
   group.host = node.host;
   group.generation = node.device.generation;
   for (const Level& level : node.levels) {
     if (&level.link == layout.intra) group.domain_devices = level.size;
   }
-  if (group.domains == 1 && !s.tables.empty() && layout.common == &node.levels.back().link) {
-    const int measured_on = s.tables.front().devices;
-    if (measured_on == 0 || measured_on == group.domain_devices) group.table = &s.tables.front();
+  if (table != nullptr && group.domains == 1 && layout.common == &node.levels.back().link) {
+    const int measured_on = table->devices;
+    if (measured_on == 0 || measured_on == group.domain_devices) group.table = table;
   }
   return group;
+}
+
+}  // namespace
+
+CollectiveGroup group_of(const Plan& plan, const Scenario& s, std::span<const std::string_view> names,
+                         int first_device) {
+  const Mesh& mesh = plan.meshes.front();
+  std::vector<Axis> axes;
+  int last = first_device;
+  for (const MeshAxis& axis : mesh.axes) {
+    if (axis.size > 1 && std::find(names.begin(), names.end(), axis.name) != names.end()) {
+      axes.push_back({axis.stride, axis.size});
+      last += (axis.size - 1) * axis.stride;
+    }
+  }
+  if (axes.empty()) return {};
+  const GroupLayout layout = layout_of(s.cluster, first_device, axes);
+  return from_layout(s, layout, first_device, last, s.tables.empty() ? nullptr : &s.tables.front());
+}
+
+CollectiveGroup pair_of(const Scenario& s, int from, int to) {
+  return from_layout(s, layout_of_pair(s.cluster, from, to), std::min(from, to),
+                     std::max(from, to), nullptr);
 }
 
 }  // namespace paceline::models

@@ -60,5 +60,7 @@ inline constexpr std::int64_t kMaxActions = 50'000'000;
 /// rank r sits on device r. Pointers lead into the scenario's cluster.
 CollectiveGroup group_of(const Plan& plan, const Scenario& scenario,
                          std::span<const std::string_view> axes, int first_device = 0);
+/// Two ranks that exchange messages.
+CollectiveGroup pair_of(const Scenario& scenario, int from, int to);
 
 }  // namespace paceline::models

@@ -29,16 +29,7 @@ double hop_seconds(const Scenario& s, const Plan& plan, const CostContext& c, in
   const double full = 2 * plan.tokens * static_cast<double>(s.model.hidden);
   const bool sharded = s.parallel.sequence_parallel || s.stack.p2p_scatter_gather;
   const double sent = full / (sharded ? s.parallel.tp : 1);
-  const models::GroupLayout layout = models::layout_of_pair(s.cluster, from, to);
-  models::CollectiveGroup pair = c.tp;
-  pair.ranks = 2;
-  pair.domains = layout.domains;
-  pair.per_domain = layout.ranks_per_domain;
-  pair.intra = layout.intra;
-  pair.network = layout.network;
-  pair.ports = layout.ports_per_node;
-  pair.sharers = layout.network_share;
-  pair.table = nullptr;
+  const models::CollectiveGroup pair = models::pair_of(s, from, to);
   double seconds = models::collective_time(CollectiveOp::SendRecv, base::Bytes(sent), pair, *c.nccl).time.value;
   if (s.stack.p2p_scatter_gather && !s.parallel.sequence_parallel && s.parallel.tp > 1) {
     seconds += models::collective_time(CollectiveOp::AllGather, base::Bytes(full), c.tp, *c.nccl).time.value;
@@ -304,17 +295,7 @@ void StepBuilder::join_tied_embeddings() {
   if (!s_.model.tied || s_.parallel.pp == 1 || s_.costs) return;
   const int stride = plan_.meshes.front().axis("pp").stride;
   const CostContext& c = *stage_context_.front();
-  const models::GroupLayout layout =
-      models::layout_of_pair(s_.cluster, 0, (s_.parallel.pp - 1) * stride);
-  models::CollectiveGroup pair = c.tp;
-  pair.ranks = 2;
-  pair.domains = layout.domains;
-  pair.per_domain = layout.ranks_per_domain;
-  pair.intra = layout.intra;
-  pair.network = layout.network;
-  pair.ports = layout.ports_per_node;
-  pair.sharers = layout.network_share;
-  pair.table = nullptr;
+  const models::CollectiveGroup pair = models::pair_of(s_, 0, (s_.parallel.pp - 1) * stride);
   const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
                        models::element_bytes(s_.stack.gradient_reduce);
   PassCost cost;
