@@ -101,6 +101,7 @@ void read_switches(Fields& fields, Stack& stack) {
   stack.nccl = fields.text("nccl", stack.nccl);
   stack.attention = fields.text("attention", stack.attention);
   stack.norm = fields.choice<NormKernel>("norm", kNorms, stack.norm);
+  stack.fused_rotary = fields.flag("fused_rotary", stack.fused_rotary);
   stack.dropout = fields.flag("dropout", stack.dropout);
   stack.fused_bias_dropout = fields.flag("fused_bias_dropout", stack.fused_bias_dropout);
   stack.fused_activation = fields.flag("fused_activation", stack.fused_activation);
@@ -109,6 +110,8 @@ void read_switches(Fields& fields, Stack& stack) {
   stack.gradient_reduce =
       fields.choice<Precision>("gradient_reduce", kPrecisions, stack.gradient_reduce);
   stack.sharded_logits = fields.flag("sharded_logits", stack.sharded_logits);
+  stack.recompute_stops_early =
+      fields.flag("recompute_stops_early", stack.recompute_stops_early);
   stack.loss = fields.choice<Loss>("loss", kLosses, stack.loss);
   stack.tp_overlap = fields.choice<TpOverlap>("tp_overlap", kTpOverlaps, stack.tp_overlap);
   stack.dp_overlap = fields.choice<DpOverlap>("dp_overlap", kDpOverlaps, stack.dp_overlap);

@@ -57,6 +57,7 @@ struct Stack {
   // Kernels.
   std::string attention = "flash-2";  ///< used when the scenario names none
   NormKernel norm = NormKernel::Fused;
+  bool fused_rotary = true;
   bool dropout = true;
   bool fused_bias_dropout = true;
   bool fused_activation = true;       ///< bias and activation in one kernel
@@ -64,6 +65,7 @@ struct Stack {
   Precision gradient_reduce = Precision::Fp32;
   bool sharded_logits = true;         ///< over tp; false: every rank holds the whole vocabulary
   Loss loss = Loss::VocabParallel;
+  bool recompute_stops_early = false; ///< full recomputation ends before the last GEMM, whose output no gradient needs (PyTorch non-reentrant checkpoints)
 
   // Overlap.
   TpOverlap tp_overlap = TpOverlap::None;

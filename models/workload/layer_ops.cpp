@@ -26,6 +26,7 @@ constexpr double kUnfusedActivation = 1.9;  // squared ReLU as relu then pow: tw
 constexpr Bytes2 kSoftmaxFused{4, 6};       // per score: scale, mask and softmax in one kernel
 constexpr Bytes2 kSoftmaxEager{30, 26};     // scale, mask, fp32 cast, softmax, cast
 constexpr Bytes2 kRotary{4, 4};
+constexpr Bytes2 kRotaryEager{30, 30};      // fp32 casts, two products, rotated half, sum
 constexpr double kLossForwardShare = 0.6;
 
 /// Builds the list of one phase.
@@ -311,7 +312,8 @@ void projections_backward(Builder& b, const Model& model, const Attention& a) {
 void rotary(Builder& b, const Model& model, const Attention& a, Phase phase) {
   if (!model.rotary) return;
   const Widths w = widths(a, b.t());
-  const double bytes = phase == Phase::Forward ? kRotary.forward : kRotary.backward;
+  const Bytes2 kernel = b.stack().fused_rotary ? kRotary : kRotaryEager;
+  const double bytes = phase == Phase::Forward ? kernel.forward : kernel.backward;
   b.stream("rotary", phase, bytes * b.tokens() * (w.q + w.kv));
 }
 
@@ -376,7 +378,8 @@ double causal_fraction(double sequence, double window) {
   return (window * sequence - 0.5 * window * window) / (sequence * sequence);
 }
 
-void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer, const LayerShape& shape) {
+void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer,
+                    const LayerShape& shape, bool to_last_input) {
   Builder b(ops, shape);
   const auto h = static_cast<double>(model.hidden);
   const Widths w = widths(layer.attention, b.t());
@@ -394,6 +397,7 @@ void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer
   enter_forward(b, h, "gather X");
   b.gemm("FC1", Phase::Forward, shape.tokens, gate * ffn, h, shape.precision);
   b.stream("activation", Phase::Forward, activation_bytes(b, layer.mlp, true) * shape.tokens * ffn);
+  if (to_last_input) return;
   row_parallel_forward(b, "FC2", h, ffn, shape.precision);
   b.stream("residual 2", Phase::Forward, residual_bytes(b, true) * b.outside(h));
   b.stream("fp8 casts", Phase::Forward, fp8_cast_bytes(b, model, layer, true), true);

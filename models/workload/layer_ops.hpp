@@ -54,7 +54,9 @@ struct LayerShape {
 LayerShape layer_shape(const Scenario& scenario);
 
 /// Kernels of one transformer layer. Backward lists input and weight gradients in execution order.
-void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer, const LayerShape& shape);
+/// `to_last_input` stops before the last GEMM: all that a backward needs recomputed.
+void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer,
+                    const LayerShape& shape, bool to_last_input = false);
 void append_backward(std::vector<Op>& ops, const Model& model, const Layer& layer, const LayerShape& shape);
 /// What is computed again before the backward of a layer under selective recomputation: the
 /// attention core between the projections (Korthikanti et al. 2022, section 5).

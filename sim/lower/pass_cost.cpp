@@ -183,7 +183,13 @@ LayerCost layer_cost(const CostContext& context, const models::Layer& layer, boo
   models::append_backward(ops, s.model, layer, shape);
   cost.backward = evaluate(context, ops);
   add_host(context, cost.backward, s.stack.host_layer_backward.value);
-  if (recomputed) cost.backward += cost.forward;
+  if (recomputed && s.stack.recompute_stops_early) {
+    ops.clear();
+    models::append_forward(ops, s.model, layer, shape, true);
+    cost.backward += evaluate(context, ops);
+  } else if (recomputed) {
+    cost.backward += cost.forward;
+  }
   cost.parameters = static_cast<double>(models::layer_parameters(s.model, layer)) / s.parallel.tp;
   cost.gather_bytes = cost.parameters * models::state_bytes(s).weight;
   cost.reduce_bytes = cost.parameters * models::element_bytes(s.stack.gradient_reduce);
