@@ -85,13 +85,16 @@ void StepBuilder::make_hops() {
     if (from != to) {
       hop.seconds = s_.costs ? s_.costs->hop.value
                              : hop_seconds(s_, plan_, *stage_context_[i], from * stride, to * stride);
+      const double host = s_.stack.p2p_blocking ? s_.stack.p2p_host.value : 0;
+      hop.seconds += host;
       const bool same = !hops_.empty() && hops_.back().seconds == hop.seconds && hops_.back().down != 0;
       if (same) {
         hop = hops_.back();
       } else {
         PassCost cost;
         cost.seconds = hop.seconds;
-        cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = hop.seconds;
+        cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = hop.seconds - host;
+        cost.parts[static_cast<std::size_t>(Part::Host)] = host;
         cost.bytes[static_cast<std::size_t>(Stream::PpDown)] = bytes;
         hop.down = add_segment(graph_, "send activations", cost);
         cost.bytes = {};
