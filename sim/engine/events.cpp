@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "base/error.hpp"
+#include "sim/engine/event_heap.hpp"
 #include "sim/engine/graph_order.hpp"
 
 namespace paceline::sim {
@@ -15,26 +16,22 @@ constexpr double kUnfinished = -1;
 class EventQueue {
  public:
   EventQueue(const TaskGraph& graph, Workspace& workspace, bool fixed)
-      : graph_(graph), w_(workspace), fixed_(fixed) {}
+      : graph_(graph), w_(workspace), events_(workspace.events), fixed_(fixed) {}
 
   void run() {
     prepare();
     for (TaskId t = 0; t < graph_.tasks.size(); ++t) {
       if (w_.pending[t] == 0) make_ready(t, 0);
     }
-    for (double now = 0;; now = w_.events.front().time) {
-      while (!w_.events.empty() && w_.events.front().time == now) take_event();
+    for (double now = 0;; now = events_.next_time()) {
+      while (!events_.empty() && events_.next_time() == now) take_event();
       dispatch(now);
-      if (w_.events.empty()) return;
+      if (events_.empty()) return;
     }
   }
   bool complete() const { return finished_ == graph_.tasks.size(); }
 
  private:
-  static bool later(const Workspace::Event& a, const Workspace::Event& b) {
-    return a.time > b.time || (a.time == b.time && a.task > b.task);
-  }
-
   /// Calls f(predecessor, task) for every edge, stream order included where it binds.
   template <class F>
   void for_each_edge(const F& f) {
@@ -64,7 +61,6 @@ class EventQueue {
       w_.successors[w_.first_successor[before + 1]++] = after;
     });
     w_.timeline.finish.assign(n, kUnfinished);
-    w_.events.clear();
     w_.listed.clear();
     w_.lanes.assign(graph_.lanes.size(), {});
     w_.streams.resize(fixed_ ? 0 : graph_.lanes.size() * kStreams);
@@ -74,15 +70,8 @@ class EventQueue {
     }
   }
 
-  void push_event(double time, TaskId t, std::uint32_t version) {
-    w_.events.push_back({time, t, version});
-    std::push_heap(w_.events.begin(), w_.events.end(), later);
-  }
-
   void take_event() {
-    const Workspace::Event event = w_.events.front();
-    std::pop_heap(w_.events.begin(), w_.events.end(), later);
-    w_.events.pop_back();
+    const Workspace::Event event = events_.take();
     const Task& task = graph_.tasks[event.task];
     if (feels_overlap(task)) {
       Workspace::LaneState& lane = w_.lanes[task.lane];
@@ -133,11 +122,11 @@ class EventQueue {
       lane.occupied = true;
       lane.running = t;
       lane.progress = {task.seconds, now, progress_rate(task, lane.communicating > 0)};
-      push_event(lane.progress.finish(), t, ++lane.version);
+      events_.push({lane.progress.finish(), t, ++lane.version});
       return;
     }
     if (is_communication(task.stream) && lane.communicating++ == 0) change_rate(lane, now);
-    push_event(now + task.seconds, t, 0);
+    events_.push({now + task.seconds, t, 0});
   }
 
   void finish(TaskId t, double now) {
@@ -161,11 +150,12 @@ class EventQueue {
     if (!lane.occupied) return;
     const Task& task = graph_.tasks[lane.running];
     lane.progress.change_rate(now, progress_rate(task, lane.communicating > 0));
-    push_event(lane.progress.finish(), lane.running, ++lane.version);
+    events_.push({lane.progress.finish(), lane.running, ++lane.version});
   }
 
   const TaskGraph& graph_;
   Workspace& w_;
+  EventHeap events_;
   const bool fixed_;
   std::size_t finished_ = 0;
 };

@@ -47,20 +47,23 @@ void check_task(const TaskGraph& graph, TaskId t) {
 /// Names the tasks between the two visits of `again`, which the stack of depth-first evaluation
 /// holds.
 [[noreturn]] void fail_cycle(const TaskGraph& graph, const Workspace& workspace, TaskId again) {
+  constexpr std::size_t kNamed = 5;
   const std::vector<TaskId>& stack = workspace.stack;
   std::string path = describe(graph, again);
-  int named = 1;
   // From the top down: each waits for the one above it. A task pushed twice counts at its top
   // visit.
-  std::vector<TaskId> seen;
+  std::vector<TaskId> named;
   for (std::size_t i = stack.size(); i-- > 0 && stack[i] != again;) {
     const TaskId t = stack[i];
     if (workspace.timeline.finish[t] != kExpanded) continue;
-    if (std::find(seen.begin(), seen.end(), t) != seen.end()) continue;
-    if (seen.size() < 64) seen.push_back(t);
-    if (++named <= 6) path += ", for which waits " + describe(graph, t);
+    if (std::find(named.begin(), named.end(), t) != named.end()) continue;
+    if (named.size() == kNamed) {
+      path += ", and so on";
+      break;
+    }
+    path += ", for which waits " + describe(graph, t);
+    named.push_back(t);
   }
-  if (named > 6) path += ", ... (" + std::to_string(named) + " tasks)";
   throw base::Error("task graph", "tasks wait for each other in a circle",
                     path + ", for which waits " + describe(graph, again));
 }
@@ -77,7 +80,8 @@ void finish_task(const TaskGraph& graph, Timeline& timeline, TaskId t, TaskId pr
 void link_streams(const TaskGraph& graph, Workspace& workspace, bool stream_order) {
   workspace.previous.assign(graph.tasks.size(), kNoTask);
   if (!stream_order) return;
-  std::vector<TaskId> last(graph.lanes.size() * kStreams, kNoTask);
+  std::vector<TaskId>& last = workspace.stack;
+  last.assign(graph.lanes.size() * kStreams, kNoTask);
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
     if (task.stream != Stream::None)
