@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "models/scenario/csv.hpp"
 #include "models/scenario/set_expression.hpp"
 #include "models/scenario/set_where.hpp"
@@ -135,7 +136,7 @@ void apply_case(const CaseColumn& choice, const Table& table, const std::vector<
     std::string known;
     for (const base::Field& field : choice.trees->fields)
       known += (known.empty() ? "" : ", ") + field.key;
-    throw base::Error(table.where(cell), "no case for '" + cell.text + "'",
+    throw base::Error(table.where(cell), "no case for " + base::quote(cell.text),
                       choice.where + " has " + known);
   }
   if (tree->kind == Value::Kind::Null) return;
@@ -150,7 +151,7 @@ std::optional<double> label_value(const MeasuredColumn& column, const Plan& plan
   const Value* label = field_of(*column.labels, cell.text);
   if (label == nullptr)
     throw base::Error(plan.table.where(cell),
-                      "'" + cell.text + "' is no label of " + column.quantity);
+                      base::quote(cell.text) + " is no label of " + column.quantity);
   return base::parse_number(label->text, plan.table.where(cell), 0, 1);
 }
 

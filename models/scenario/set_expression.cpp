@@ -9,6 +9,7 @@
 #include "base/config.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/message.hpp"
 
 namespace paceline::models {
 namespace {
@@ -33,7 +34,7 @@ std::optional<double> plain_number(std::string_view text) {
 
 double cell_number(const Cell& cell, const Table& table) {
   if (const auto value = plain_number(cell.text)) return *value;
-  throw base::Error(table.where(cell), "'" + cell.text + "' is no number",
+  throw base::Error(table.where(cell), base::quote(cell.text) + " is no number",
                     "write a plain decimal number or leave the cell empty");
 }
 
@@ -42,9 +43,8 @@ double cell_number(const Cell& cell, const Table& table) {
 int column_index(std::string_view name, const Table& table, const std::string& where) {
   const int found = table.find(name);
   if (found >= 0) return found;
-  const std::string near = base::nearest(name, column_names(table));
-  throw base::Error(where, table.file + " has no column " + std::string(name),
-                    near.empty() ? "" : "did you mean " + near + "?");
+  throw base::Error(where, table.file + " has no column " + base::quote(name),
+                    base::suggest(name, column_names(table), "one of"));
 }
 
 Expression parse_expression(std::string_view text, const Table& table, const std::string& where) {
@@ -60,7 +60,7 @@ Expression parse_expression(std::string_view text, const Table& table, const std
     while (at < text.size() && word_character(text[at])) ++at;
     const std::string_view word = text.substr(start, at - start);
     if (word.empty())
-      throw base::Error(where, "'" + std::string(text) + "' is no expression",
+      throw base::Error(where, base::quote(text) + " is no expression",
                         "write columns and numbers joined by * and /");
     Factor factor;
     factor.divides = divides;
@@ -73,7 +73,7 @@ Expression parse_expression(std::string_view text, const Table& table, const std
     skip_blanks();
     if (at == text.size()) return expression;
     if (text[at] != '*' && text[at] != '/')
-      throw base::Error(where, "'" + std::string(text) + "' is no expression",
+      throw base::Error(where, base::quote(text) + " is no expression",
                         "write columns and numbers joined by * and /");
     divides = text[at++] == '/';
   }

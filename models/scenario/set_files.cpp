@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "models/scenario/set.hpp"
 
 namespace paceline::models {
@@ -45,12 +46,7 @@ std::string set_file(const std::string& name) {
   if (name.find('/') != std::string::npos || fs::path(name).extension() == ".yaml") return name;
   for (const fs::path& folder : set_folders())
     if (const fs::path file = folder / (name + ".yaml"); fs::exists(file)) return file.string();
-  const std::vector<std::string> names = set_names();
-  const std::string near = base::nearest(name, names);
-  std::string known;
-  for (const std::string& n : names) known += (known.empty() ? "" : ", ") + n;
-  throw base::Error("set " + name, "is not known",
-                    near.empty() ? "valid sets: " + known : "did you mean " + near + "?");
+  throw base::Error("unknown set " + base::quote(name), base::suggest(name, set_names(), "one of"));
 }
 
 }  // namespace paceline::models

@@ -150,7 +150,7 @@ TEST_CASE("values of a row stand at its cells", "[models]") {
 
 TEST_CASE("a broken set says where and what would be right", "[models]") {
   CHECK_THAT(message(replaced(kYaml, "tp: tp", "tp: tq"), kCsv),
-             StartsWith("s.yaml:7:") && Contains("parallel.tp: s.csv has no column tq"));
+             StartsWith("s.yaml:7:") && Contains("parallel.tp: s.csv has no column 'tq'"));
   CHECK_THAT(message(replaced(kYaml, "gpus / 8", "gpus - 8"), kCsv), Contains("is no expression"));
   CHECK(message(kYaml, replaced(kCsv, "250", "fast")) ==
         "s.csv:3:16: 'fast' is no number; write a plain decimal number or leave the cell empty");
@@ -217,5 +217,5 @@ TEST_CASE("every published set reads, with the rows its table is known for", "[m
 
 TEST_CASE("an unknown set names the nearest one", "[models]") {
   CHECK_THROWS_WITH(paceline::models::set_file("megatron-sc21-table2"),
-                    Catch::Contains("did you mean megatron-sc21-table1?"));
+                    "unknown set 'megatron-sc21-table2': did you mean 'megatron-sc21-table1'?");
 }
