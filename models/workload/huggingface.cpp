@@ -217,6 +217,7 @@ Model read_huggingface(const base::Document& document) {
 
 std::vector<std::string> supported_model_types() {
   std::vector<std::string> types;
+  types.reserve(kReaders.size());
   for (const Reader& reader : kReaders) types.emplace_back(reader.type);
   return types;
 }

@@ -23,7 +23,7 @@ Size read_head_dim(Config& c, Size hidden, Size heads, Size class_default) {
 
 // Absent takes the class default; null means "as many as heads" (configs older than grouped query).
 Size read_kv_heads(Config& c, Size heads, Size class_default) {
-  constexpr std::string_view key = "num_key_value_heads";
+  const std::string_view key = "num_key_value_heads";
   if (!c.given({key}) && (c.null(key) || class_default == 0)) return heads;
   const Size kv_heads = c.size({key}, limits::kHeads, fallback(class_default));
   if (kv_heads > heads || heads % kv_heads != 0)
@@ -66,7 +66,7 @@ Sizes read_sizes(Input& in, const Defaults& defaults) {
 }
 
 bool read_tied(Input& in, bool fallback) {
-  constexpr std::string_view key = "tie_word_embeddings";
+  const std::string_view key = "tie_word_embeddings";
   if (in.outer.given({key})) return in.outer.flag({key}, fallback);
   return in.text.flag({key}, fallback);
 }

@@ -176,7 +176,7 @@ void Config::note_default(std::string_view key, const std::string& value) {
 }
 
 Activation activation_named(const Config& config, std::string_view key, const std::string& name) {
-  constexpr std::array<std::pair<std::string_view, Activation>, 14> names{{
+  constexpr std::array<std::pair<std::string_view, Activation>, 14> kNames{{
       {"silu", Activation::Silu},
       {"swish", Activation::Silu},
       {"swiglu", Activation::Silu},
@@ -193,7 +193,7 @@ Activation activation_named(const Config& config, std::string_view key, const st
       {"squared_relu", Activation::SquaredRelu},
   }};
   std::string all;
-  for (const auto& [known, value] : names) {
+  for (const auto& [known, value] : kNames) {
     if (known == name) return value;
     all += (all.empty() ? "" : ", ") + std::string(known);
   }

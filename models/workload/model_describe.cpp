@@ -91,9 +91,11 @@ std::string describe(const Model& model) {
   out += "\n";
   const std::int64_t table = model.vocab * model.hidden;
   if (model.prediction_layers > 0)
-    out += "  with prediction layer: " + exact(total_parameters(model, true)) +
-           "; with a copy of embedding and head in it: " +
-           exact(total_parameters(model, true) + 2 * model.prediction_layers * table) + "\n";
+    out +=
+        "  with prediction layer: " + exact(total_parameters(model, true)) +
+        "; with a copy of embedding and head in it: " +
+        exact(total_parameters(model, true) + std::int64_t{2} * model.prediction_layers * table) +
+        "\n";
   if (model.tied && model.embedding_dim == 0)
     out += "  where the tied head is stored once more: " + exact(total + table) + "\n";
   if (model.scale_block > 0)

@@ -107,11 +107,12 @@ void override_sizes(base::Fields& f, Model& model) {
 
 /// Weights are often given where their config belongs; a parser would only see broken text.
 base::Document read_config_file(const std::string& path, const std::string& where) {
-  constexpr std::string_view hint = "give the model's config.json";
-  constexpr std::array<std::string_view, 5> weights{".safetensors", ".gguf", ".bin", ".pt", ".pth"};
-  for (std::string_view ending : weights)
+  const std::string hint = "give the model's config.json";
+  constexpr std::array<std::string_view, 5> kWeights{".safetensors", ".gguf", ".bin", ".pt",
+                                                     ".pth"};
+  for (std::string_view ending : kWeights)
     if (path.ends_with(ending))
-      throw base::Error(where, base::quote(path) + " holds weights", std::string(hint));
+      throw base::Error(where, base::quote(path) + " holds weights", hint);
   std::string text;
   try {
     text = base::read_file(path);
@@ -119,7 +120,7 @@ base::Document read_config_file(const std::string& path, const std::string& wher
     throw base::Error(where, error.what());
   }
   if (text.starts_with("GGUF"))
-    throw base::Error(where, base::quote(path) + " is a GGUF file", std::string(hint));
+    throw base::Error(where, base::quote(path) + " is a GGUF file", hint);
   return base::parse_json(text, path);
 }
 
