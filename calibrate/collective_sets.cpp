@@ -219,6 +219,20 @@ std::vector<CollectiveSetResult> validate_collectives(const std::string& sets_fi
   return results;
 }
 
+bool collectives_within_bounds(const std::vector<CollectiveSetResult>& results) {
+  constexpr std::array<double, kCollectiveBands> kMedian{0.15, 0.15, 0.15, 0.05};
+  constexpr std::array<double, kCollectiveBands> kP90{0.35, 0.35, 0.50, 0.15};
+  for (std::size_t b = 0; b < kCollectiveBands; ++b) {
+    std::vector<CollectiveRow> rows;
+    for (const CollectiveSetResult& r : results)
+      if (r.trust == CollectiveClass::A)
+        for (const CollectiveRow& row : rows_of_band(r.rows, b)) rows.push_back(row);
+    const CollectiveError e = collective_error(rows, false);
+    if (e.median > kMedian[b] || e.p90 > kP90[b]) return false;
+  }
+  return true;
+}
+
 std::string collective_report(const std::vector<CollectiveSetResult>& results) {
   std::string out = "median / p90 error in %             ";
   out += "white box: <=64K        <1M       <64M      >=64M  |   with tables\n";

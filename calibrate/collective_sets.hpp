@@ -52,6 +52,10 @@ CollectiveError collective_error(const std::vector<CollectiveRow>& rows, bool ta
 /// base::Error for a file that is missing or wrong.
 std::vector<CollectiveSetResult> validate_collectives(const std::string& sets_file);
 
+/// Whether the white box keeps its published bounds (median / p90 by band) over all class A logs:
+/// 15 / 35, 15 / 35, 15 / 50 and 5 / 15 %.
+bool collectives_within_bounds(const std::vector<CollectiveSetResult>& results);
+
 /// A printable table: one line per set, then the pooled lines.
 std::string collective_report(const std::vector<CollectiveSetResult>& results);
 

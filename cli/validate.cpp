@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "calibrate/collective_sets.hpp"
 #include "cli/command.hpp"
 #include "models/scenario/set.hpp"
 #include "reports/predict_row.hpp"
@@ -37,7 +38,19 @@ void show_progress(const std::string& text) {
   std::fflush(stderr);
 }
 
+/// The collective model against public benchmark logs: `nccl` in place of a set.
+int validate_nccl(const ValidateOptions& options) {
+  if (options.rows || !options.json.empty() || !options.plot.empty())
+    throw base::Error("--json, --plot and --rows", "do not go with nccl", "it prints text only");
+  const std::string beside = models::set_file(models::set_names().front());
+  const std::string folder = beside.substr(0, beside.find_last_of('/') + 1);
+  const auto results = calibrate::validate_collectives(folder + "nccl/sets.yaml");
+  answer(calibrate::collective_report(results), "", "");
+  return calibrate::collectives_within_bounds(results) ? kDone : kAnswerIsNo;
+}
+
 int validate(const ValidateOptions& options) {
+  if (options.sets == std::vector<std::string>{"nccl"}) return validate_nccl(options);
   const std::vector<std::string> names = options.sets.empty() ? models::set_names() : options.sets;
   std::vector<reports::Suite> suites;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -69,6 +82,8 @@ void add_validate(CLI::App& program, int& exit_code) {
       "and\n"
       "the error of one MFU for all rows. 'reaches' says goal, bound, or EXCEEDED.\n"
       "Exit status 1: a bound is exceeded.\n"
+      "\n"
+      "'nccl' alone compares the collective model with public nccl-tests logs.\n"
       "\n"
       "  paceline validate\n"
       "  paceline validate llama-layouts --rows --plot layouts.svg");
