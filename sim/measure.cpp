@@ -26,18 +26,25 @@ bool waits_on(const Task& task) {
   return task.kind == TaskKind::Message || task.kind == TaskKind::Collective || task.kind == TaskKind::Host;
 }
 
-/// Splits a gap [from, to] of the compute stream: what was in transit for the task that ends the
-/// gap goes to its part, the rest to the bubble. `cursor` moves on as intervals are given away.
-void blame_gap(const TaskGraph& graph, const Timeline& timeline, std::span<const TaskId> causes,
-               double from, double to, PartSeconds& parts) {
+/// Splits a gap [from, to] of the compute stream of a lane: what was in transit for the task that
+/// ends the gap goes to its part, the rest to the bubble. A collective waited for may itself have
+/// queued behind others of its stream: they count as well.
+void blame_gap(const TaskGraph& graph, const Timeline& timeline, TaskId waiting, double from, double to,
+               PartSeconds& parts) {
   double left = to - from;
-  for (const TaskId d : causes) {
-    const Task& cause = graph.tasks[d];
-    if (!waits_on(cause) || left <= 0) continue;
-    const double overlap = std::min(timeline.finish[d], to) - std::max(timeline.start[d], from);
-    const double taken = std::clamp(overlap, 0.0, left);
-    at(parts, blame(graph, cause)) += taken;
-    left -= taken;
+  const std::uint32_t lane = graph.tasks[waiting].lane;
+  for (const TaskId cause : graph.dependencies(waiting)) {
+    const Stream stream = graph.tasks[cause].stream;
+    for (TaskId d = cause + 1; d-- > 0 && left > 0;) {
+      const Task& task = graph.tasks[d];
+      if (task.stream != stream || task.lane != graph.tasks[cause].lane) continue;
+      if (!waits_on(task) || timeline.finish[d] <= from) break;
+      const double overlap = std::min(timeline.finish[d], to) - std::max(timeline.start[d], from);
+      const double taken = std::clamp(overlap, 0.0, left);
+      at(parts, blame(graph, task)) += taken;
+      left -= taken;
+      if (task.lane != lane) break;  // a message: what its sender did before is not ours to blame
+    }
   }
   at(parts, Part::Bubble) += std::max(0.0, left);
 }
@@ -200,7 +207,7 @@ PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::
       continue;
     }
     if (timeline.start[t] > busy_until) {
-      blame_gap(graph, timeline, graph.dependencies(t), busy_until, timeline.start[t], parts);
+      blame_gap(graph, timeline, t, busy_until, timeline.start[t], parts);
     }
     add_task(graph, task, timeline.finish[t] - timeline.start[t], parts);
     busy_until = std::max(busy_until, timeline.finish[t]);
