@@ -18,7 +18,7 @@ std::string range(std::int64_t first, std::int64_t count) {
 }
 
 /// Ranks that share a pipeline rank are blocks of `stride` ranks, `stride * size` apart.
-std::string describe_ranks(const models::Axis& pipeline, int world, const sim::Lane& lane) {
+std::string describe_ranks(const models::MeshAxis& pipeline, int world, const sim::Lane& lane) {
   const std::int64_t stride = pipeline.stride, period = stride * pipeline.size;
   if (lane.members == 1) return "rank " + std::to_string(lane.representative);
   if (period <= 0 || lane.members * pipeline.size != world) {
@@ -89,13 +89,13 @@ std::string run_command(const std::string& file, const std::vector<std::string>&
 RankClass describe_lane(const sim::Prediction& prediction, std::size_t lane_index) {
   const models::Plan& plan = prediction.plan;
   const sim::Lane& lane = prediction.graph.lanes.at(lane_index);
-  const models::Axis pipeline =
-      plan.meshes.empty() ? models::Axis{"pp", 1, 1} : plan.meshes.front().axis("pp");
+  const models::MeshAxis pipeline =
+      plan.meshes.empty() ? models::MeshAxis{"pp", 1, 1} : plan.meshes.front().axis("pp");
   RankClass out;
   const int stride = std::max(pipeline.stride, 1), size = std::max(pipeline.size, 1);
   // Without a pipeline the block is the whole job.
-  const models::Axis blocks =
-      size == 1 ? models::Axis{"pp", 1, std::max(plan.world_size, 1)} : pipeline;
+  const models::MeshAxis blocks =
+      size == 1 ? models::MeshAxis{"pp", 1, std::max(plan.world_size, 1)} : pipeline;
   out.ranks = describe_ranks(blocks, plan.world_size, lane);
   out.pipeline_rank = size == 1 ? 0 : lane.representative / stride % size;
   bool embedding = false, head = false;

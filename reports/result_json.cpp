@@ -49,7 +49,12 @@ void write_scenario(JsonWriter& json, const Answer& a) {
   json.field("ep", p.ep).field("etp", p.etp);
   texts(json, "order", p.order);
   json.field("zero", p.zero).field("shard", p.shard);
-  json.field("sequence_parallel", p.sequence_parallel).field("ring_cp", p.ring_cp);
+  json.field("sequence_parallel", p.sequence_parallel);
+  const bool ring = p.context == models::ContextParallel::Ring;
+  json.field("context", ring ? "ring" : "all-gather");
+  json.key("stage_layers").begin_array(true);
+  for (const int layers : p.stage_layers) json.value(layers);
+  json.end_array();
   json.end_object();
   json.key("schedule").begin_object();
   text(json, "name", a.schedule.name);
@@ -121,6 +126,15 @@ int small(base::Fields& from, std::string_view key, std::int64_t low = 0) {
   return static_cast<int>(from.integer(key, low, 2'000'000'000));
 }
 
+std::vector<int> int_list(base::Fields& from, std::string_view key) {
+  std::vector<int> out;
+  for (const base::Value& item : from.list(key)) {
+    out.push_back(
+        static_cast<int>(base::parse_integer(item.text, from.where(item, key), 0, 2'000'000'000)));
+  }
+  return out;
+}
+
 template <class Values>
 void read_open_list(base::Fields from, const std::vector<std::string>& names, Values& values) {
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -140,7 +154,11 @@ void read_parallel(base::Fields from, models::Parallel& p) {
   p.zero = small(from, "zero");
   p.shard = small(from, "shard");
   p.sequence_parallel = from.flag("sequence_parallel");
-  p.ring_cp = from.flag("ring_cp");
+  static constexpr base::Named<models::ContextParallel> kContexts[] = {
+      {"ring", models::ContextParallel::Ring}, {"all-gather", models::ContextParallel::AllGather}};
+  p.context =
+      from.choice("context", std::span<const base::Named<models::ContextParallel>>(kContexts));
+  p.stage_layers = int_list(from, "stage_layers");
   from.done();
 }
 
@@ -183,10 +201,7 @@ void read_class(base::Fields from, Answer& a) {
   peak.representative = small(from, "representative");
   peak.members = from.integer("members", 1, kCount);
   rank_class.pipeline_rank = small(from, "pipeline_rank");
-  for (const base::Value& stage : from.list("stages")) {
-    rank_class.stages.push_back(static_cast<int>(
-        base::parse_integer(stage.text, from.where(stage, "stages"), 0, 2'000'000'000)));
-  }
+  rank_class.stages = int_list(from, "stages");
   rank_class.ends = from.text("ends");
   peak.peak_bytes = from.number("peak_bytes", 0, kAny);
   peak.reserved_bytes = from.number("reserved_bytes", 0, kAny);
@@ -258,15 +273,16 @@ std::string to_json(const Answer& answer) {
 }
 
 bool is_result(const base::Document& document) {
-  return base::find_path(document.root, "schema") != nullptr;
+  return base::find_path(document.root, "schema") != nullptr &&
+         base::find_path(document.root, "step_time_s") != nullptr;
 }
 
 Answer read_answer(const base::Document& document) {
   base::Fields from(document, document.root);
   const std::string schema = from.text("schema");
   if (schema != kResultSchema) {
-    from.fail("schema", "'" + schema + "' is no result this version reads",
-              "expected " + std::string(kResultSchema));
+    from.fail("schema", "is \"" + schema + "\"",
+              "this version reads \"" + std::string(kResultSchema) + "\"");
   }
   Answer answer;
   answer.version = from.text("version");

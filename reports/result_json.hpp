@@ -17,7 +17,8 @@ std::string to_json(const Answer& answer);
 /// schema, a missing or unknown key, or a number out of range.
 Answer read_answer(const base::Document& document);
 
-/// Whether the document claims to be a Paceline result (it has a `schema` key).
+/// Whether the document looks like a result rather than a scenario: it has `schema` and
+/// `step_time_s`.
 bool is_result(const base::Document& document);
 
 }  // namespace paceline::reports

@@ -122,7 +122,10 @@ void Picture::line(double x1, double y1, double x2, double y2, const Stroke& str
 
 void Picture::polyline(const std::vector<std::array<double, 2>>& points, const Stroke& stroke) {
   std::string list;
-  for (const auto& [x, y] : points) list += (list.empty() ? "" : " ") + number(x) + "," + number(y);
+  for (const auto& [x, y] : points) {
+    if (!list.empty()) list += ' ';
+    list += number(x) + "," + number(y);
+  }
   body_ += element(
       "polyline", attribute("points", list) + attribute("fill", "none") + stroke_attributes(stroke),
       "");

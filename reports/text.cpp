@@ -20,6 +20,13 @@ constexpr int kLabel = 11;  ///< columns of the labels on the left
 std::string bytes(double value) { return base::format_bytes(Bytes(value)); }
 std::string seconds(double value) { return base::format_seconds(Seconds(value)); }
 
+/// "1.40 PFLOP".
+std::string flops_text(double flops) {
+  if (flops >= 1e18) return base::format_fixed(flops / 1e18, 2) + " EFLOP";
+  if (flops >= 1e15) return base::format_fixed(flops / 1e15, 2) + " PFLOP";
+  return base::format_fixed(flops / 1e12, 2) + " TFLOP";
+}
+
 void labelled(Lines& lines, std::string_view label, std::string_view text, const TextStyle& style) {
   bool first = true;
   for (const std::string& line : wrap(text, style.width - kLabel)) {
@@ -62,8 +69,8 @@ void speed(Lines& lines, const Answer& a, const TextStyle& style) {
   lines.push_back(indent + base::format_count(r.tokens_per_s) + " tokens/s, " +
                   base::format_fixed(r.samples_per_s, 2) + " samples/s");
   lines.push_back(indent + "MFU " + base::format_percent(r.mfu) + ", HFU " +
-                  base::format_percent(r.hfu) + ", " + base::format_count(r.model_flops / 1e12) +
-                  " model TFLOP per step");
+                  base::format_percent(r.hfu) + ", " + flops_text(r.model_flops) +
+                  " of model per step");
   lines.emplace_back();
 }
 
@@ -85,9 +92,9 @@ void time_table(Lines& lines, const Answer& a, const TextStyle& style) {
         paint(bar(share, style.width - 37, style), useful ? Ink::Green : Ink::Yellow, style));
   }
   lines.push_back("  " + pad_right("step", 14) + pad_left(seconds(r.step_time), 10) +
-                  pad_left(base::format_percent(1), 9) + "  idle compute: " +
-                  base::format_percent(r.bubble_makespan) + " of the makespan, " +
-                  base::format_percent(r.bubble_longest_stage) + " of the longest stage");
+                  pad_left(base::format_percent(1), 9) + "  idle compute " +
+                  base::format_percent(r.bubble_makespan) + " of makespan, " +
+                  base::format_percent(r.bubble_longest_stage) + " of longest stage");
   lines.emplace_back();
 }
 
@@ -242,7 +249,9 @@ std::string describe_layout(const models::Parallel& p, const models::ScheduleCho
   if (p.sequence_parallel) out += " + sequence parallel";
   out += ", pp " + std::to_string(p.pp);
   if (schedule.chunks > 1) out += " x " + std::to_string(schedule.chunks) + " chunks";
-  if (p.cp > 1) out += ", cp " + std::to_string(p.cp) + (p.ring_cp ? " (ring)" : "");
+  if (p.cp > 1)
+    out += ", cp " + std::to_string(p.cp) +
+           (p.context == models::ContextParallel::Ring ? " (ring)" : " (all-gather)");
   out += ", dp " + std::to_string(p.dp);
   if (p.ep > 1) out += ", ep " + std::to_string(p.ep) + ", etp " + std::to_string(p.etp);
   out += ", zero " + std::to_string(p.zero);

@@ -69,13 +69,18 @@ struct Box {
 
 const sim::Action* action_of(const Prediction& prediction, const Task& task, std::size_t rank) {
   const auto& order = prediction.program.order;
-  if (task.kind != TaskKind::Action || rank >= order.size()) return nullptr;
+  // The kernels an engine sees one by one belong to the action they are part of.
+  const bool part = task.kind == TaskKind::Action || task.kind == TaskKind::Kernel;
+  if (!part || rank >= order.size()) return nullptr;
   return task.origin < order[rank].size() ? &order[rank][task.origin] : nullptr;
 }
 
 Kind compute_kind(const Prediction& prediction, const Task& task, const sim::Action* action) {
   if (task.kind == TaskKind::Optimizer) return Update;
   if (task.kind == TaskKind::Host) return HostWork;
+  // Blocking communication stands in the compute stream.
+  if (task.kind == TaskKind::Message) return Message;
+  if (task.kind == TaskKind::Collective) return Collective;
   if (action == nullptr || action->pass >= prediction.program.passes.size()) return Other;
   const std::string& pass = prediction.program.passes[action->pass].name;
   constexpr std::array<std::pair<std::string_view, Kind>, 7> kPasses{{{"F", Forward},

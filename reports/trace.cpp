@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -131,11 +132,13 @@ void slice_arguments(JsonWriter& json, const Prediction& prediction, const Task&
   if (task.segment < graph.segments.size()) {
     const sim::Segment& segment = graph.segments[task.segment];
     json.field("segment", std::string_view(segment.name));
-    if (segment.bytes > 0) json.field("bytes", segment.bytes);
+    const double bytes = std::accumulate(segment.bytes.begin(), segment.bytes.end(), 0.0);
+    if (bytes > 0) json.field("bytes", bytes);
   }
   const auto& order = prediction.program.order;
-  if (task.kind == sim::TaskKind::Action && rank < order.size() &&
-      task.origin < order[rank].size()) {
+  const bool of_action = task.kind == sim::TaskKind::Action || task.kind == sim::TaskKind::Kernel ||
+                         task.kind == sim::TaskKind::Message;
+  if (of_action && rank < order.size() && task.origin < order[rank].size()) {
     const sim::Action& action = order[rank][task.origin];
     json.field("stage", static_cast<int>(action.stage));
     json.field("microbatch", static_cast<int>(action.microbatch));

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/scenario_options.hpp"
+#include "reports/answer.hpp"
+#include "reports/scenario_text.hpp"
+#include "sim/lower/lower.hpp"
+#include "sim/predict.hpp"
+
+namespace paceline::cli {
+
+namespace {
+
+constexpr const char* kHelp =
+    "Reads a scenario, checks everything in it without predicting, and prints what Paceline\n"
+    "understood: the model with its parameter count, the machine, the layout, every default that "
+    "was\n"
+    "filled in, and every assumption. A wrong key, unit or number is one line with file, line and\n"
+    "column on standard error, and exit status 2.\n"
+    "\n"
+    "Examples:\n"
+    "  paceline check scenarios/llama3_70b_64_h100.yaml\n"
+    "  paceline check my.yaml --set parallel.pp=8 --json -";
+
+struct Options {
+  std::string scenario;
+  std::vector<std::string> set;
+  std::string json;
+};
+
+int check_scenario(const Options& options) {
+  const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
+  const models::Plan plan = models::make_plan(scenario);
+  // Lowering asks for every kernel and collective: what has no cost is found here.
+  sim::lower(scenario, plan, sim::make_program(scenario, plan));
+  std::string command = "paceline check " + reports::shell_word(options.scenario);
+  for (const std::string& item : options.set) command += " --set " + reports::shell_word(item);
+  answer(reports::scenario_text(scenario, plan), reports::scenario_json(scenario, plan, command),
+         options.json);
+  return kDone;
+}
+
+}  // namespace
+
+void add_check(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* check = program.add_subcommand("check", "validate a scenario and show its defaults");
+  check->footer(kHelp);
+  check->add_option("SCENARIO", options->scenario, "the scenario, a YAML or JSON file")->required();
+  add_set_option(*check, options->set);
+  add_json_option(*check, options->json);
+  check->callback([options, &exit_code] { exit_code = check_scenario(*options); });
+}
+
+}  // namespace paceline::cli

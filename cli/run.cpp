@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "cli/command.hpp"
+#include "cli/scenario_options.hpp"
+#include "reports/output.hpp"
+#include "reports/result_json.hpp"
+#include "reports/text.hpp"
+#include "reports/timeline.hpp"
+#include "reports/trace.hpp"
+#include "sim/predict.hpp"
+
+namespace paceline::cli {
+
+namespace {
+
+constexpr const char* kHelp =
+    "Predicts one scenario: how long a training step takes, where the time goes, and how much\n"
+    "memory every rank needs. The scenario is a YAML file that names a model, a cluster, a "
+    "software\n"
+    "stack and a parallel layout; --set changes single values of it without editing the file. The\n"
+    "exit status is 1 when the job does not fit into memory (the answer is printed all the same).\n"
+    "\n"
+    "Examples:\n"
+    "  paceline run scenarios/llama3_70b_64_h100.yaml\n"
+    "  paceline run scenarios/llama3_70b_64_h100.yaml --set parallel.tp=8 --set batch.micro=2\n"
+    "  paceline run scenarios/llama3_70b_64_h100.yaml --trace step.json   (open in "
+    "ui.perfetto.dev)\n"
+    "  paceline run scenarios/llama3_70b_64_h100.yaml --json - | jq .step_time_s";
+
+struct Options {
+  std::string scenario;
+  std::string engine = kDefaultEngine;
+  std::vector<std::string> set;
+  std::string json, trace, picture;
+};
+
+/// Every output is opened before the work starts: a path that cannot be written fails at once.
+struct Outputs {
+  std::optional<reports::OutputFile> json, trace, picture;
+};
+
+Outputs open_outputs(const Options& options) {
+  std::set<std::string> seen;
+  Outputs out;
+  const auto open = [&](const std::string& path, std::optional<reports::OutputFile>& file) {
+    if (path.empty()) return;
+    if (!seen.insert(path).second) {
+      throw base::Error("two outputs go to '" + path + "'", "give each its own file");
+    }
+    file.emplace(path);
+  };
+  open(options.json, out.json);
+  open(options.trace, out.trace);
+  open(options.picture, out.picture);
+  return out;
+}
+
+void write_outputs(Outputs& out, const reports::Answer& answer, const sim::Prediction& prediction) {
+  if (out.json) out.json->write(reports::to_json(answer));
+  if (out.picture) out.picture->write(reports::timeline_svg(answer, prediction));
+  if (out.trace) {
+    const std::size_t events = reports::write_trace(
+        answer, prediction, [&](std::string_view text) { out.trace->write(text); });
+    if (events > reports::kComfortableEvents) {
+      std::fprintf(stderr, "paceline: the trace has %zu events; viewers may be slow\n", events);
+    }
+  }
+  // All or none: nothing appears before everything is written.
+  for (auto* file : {&out.json, &out.trace, &out.picture}) {
+    if (*file) (*file)->flush();
+  }
+  for (auto* file : {&out.json, &out.trace, &out.picture}) {
+    if (*file) (*file)->commit();
+  }
+}
+
+int run_scenario(const Options& options) {
+  check_engine(options.engine);
+  const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
+  Outputs outputs = open_outputs(options);
+  const sim::Prediction prediction = sim::predict(scenario);
+  const reports::Answer answer = reports::make_answer(
+      scenario, prediction, reports::run_command(options.scenario, options.set, options.engine));
+  write_outputs(outputs, answer, prediction);
+  const bool to_pipe = options.json == "-" || options.trace == "-" || options.picture == "-";
+  if (!to_pipe) print(to_text(answer, reports::terminal_style()));
+  return answer.result.fits() ? kDone : kAnswerIsNo;
+}
+
+}  // namespace
+
+void add_run(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* run = program.add_subcommand("run", "predict one scenario");
+  run->footer(kHelp);
+  run->add_option("SCENARIO", options->scenario, "the scenario, a YAML or JSON file")->required();
+  add_set_option(*run, options->set);
+  add_engine_option(*run, options->engine);
+  add_json_option(*run, options->json);
+  run->add_option("--trace", options->trace, "also write a Chrome trace, for Perfetto")
+      ->type_name("FILE");
+  run->add_option("--picture", options->picture, "also draw the timeline as SVG")
+      ->type_name("FILE");
+  run->callback([options, &exit_code] { exit_code = run_scenario(*options); });
+}
+
+}  // namespace paceline::cli
