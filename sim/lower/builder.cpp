@@ -37,6 +37,17 @@ double hop_seconds(const Scenario& s, const Plan& plan, const CostContext& c, in
   return seconds;
 }
 
+/// First rank of a replica: its number written in the digits of every axis but pp.
+int replica_offset(const models::Mesh& mesh, int replica) {
+  int offset = 0;
+  for (const models::MeshAxis& axis : mesh.axes) {
+    if (axis.name == "pp") continue;
+    offset += replica % axis.size * axis.stride;
+    replica /= axis.size;
+  }
+  return offset;
+}
+
 }  // namespace
 
 StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, bool unfold)
@@ -110,9 +121,12 @@ void StepBuilder::make_lanes() {
   const int pp = s_.parallel.pp;
   const int stride = plan_.meshes.front().axis("pp").stride;
   graph_.lanes.resize(static_cast<std::size_t>(pp * replicas_));
-  for (std::size_t lane = 0; lane < graph_.lanes.size(); ++lane) {
-    graph_.lanes[lane].representative = static_cast<int>(lane) % pp * stride;
-    graph_.lanes[lane].members = plan_.members_per_lane / replicas_;
+  for (int replica = 0; replica < replicas_; ++replica) {
+    for (int r = 0; r < pp; ++r) {
+      Lane& lane = graph_.lanes[static_cast<std::size_t>(lane_of(replica, r))];
+      lane.representative = replica_offset(plan_.meshes.front(), replica) + r * stride;
+      lane.members = plan_.members_per_lane / replicas_;
+    }
   }
   std::vector<std::array<double, 3>> resident(static_cast<std::size_t>(pp));
   for (std::size_t i = 0; i < plan_.stages.size(); ++i) {

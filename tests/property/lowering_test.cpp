@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "models/cost/memory.hpp"
+#include "sim/engine/reference.hpp"
+#include "sim/lower/lower.hpp"
+#include "sim/measure.hpp"
+#include "sim/predict.hpp"
+#include "sim/schedules/schedule.hpp"
+
+using namespace paceline;
+
+namespace {
+
+struct Layout {
+  std::string stack = "generic";
+  int tp = 1, pp = 1, cp = 1, dp = 1, zero = 0, chunks = 1, nodes = 2;
+  std::string schedule = "1f1b";
+  std::string recompute = "none";
+  std::string network = "hdr200";
+};
+
+models::Scenario small(const Layout& l) {
+  const std::string text =
+      "model: {hidden: 1024, layers: 16, heads: 16, ffn: 4096, vocab: 32000}\n"
+      "cluster: {preset: dgx-a100, nodes: " + std::to_string(l.nodes) + ", network: " + l.network + "}\n" +
+      "stack: " + l.stack + "\n" +
+      "parallel: {tp: " + std::to_string(l.tp) + ", pp: " + std::to_string(l.pp) + ", cp: " +
+      std::to_string(l.cp) + ", dp: " + std::to_string(l.dp) + ", zero: " + std::to_string(l.zero) + "}\n" +
+      "schedule: {name: " + l.schedule + ", chunks: " + std::to_string(l.chunks) + "}\n" +
+      "batch: {global: " + std::to_string(8 * l.dp) + ", micro: 1, sequence: 1024}\n" +
+      "recompute: " + l.recompute + "\nattention: flash-2\n";
+  return models::read_scenario(base::parse_yaml(text, "small.yaml"));
+}
+
+bool takes_chunks(std::string_view schedule) {
+  return schedule == "interleaved-1f1b" || schedule == "breadth-first";
+}
+
+std::vector<Layout> layouts() {
+  std::vector<Layout> out;
+  for (const sim::Schedule& schedule : sim::schedules()) {
+    for (const char* stack : {"generic", "megatron-2021-04", "llm-foundry-2023", "nemo-25.02"}) {
+      for (const int zero : {0, 1, 3}) {
+        Layout l;
+        l.stack = stack;
+        l.zero = zero;
+        l.schedule = schedule.name;
+        l.tp = 2;
+        l.pp = 2;
+        l.dp = 2;
+        l.chunks = takes_chunks(schedule.name) ? 2 : 1;
+        if (std::string_view(stack) == "nemo-25.02") l.stack = "{name: nemo-25.02, attention: flash-2}";
+        out.push_back(l);
+        l.cp = 2;
+        l.recompute = "full";
+        out.push_back(l);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a rank class and its members one by one take the same time", "[sim]") {
+  for (const Layout& layout : layouts()) {
+    const models::Scenario s = small(layout);
+    const models::Plan plan = models::make_plan(s);
+    const sim::Program program = sim::make_program(s, plan);
+    const double folded = sim::run_reference(sim::lower(s, plan, program)).makespan;
+    const sim::TaskGraph graph = sim::lower(s, plan, program, {true});
+    INFO(layout.schedule << " " << layout.stack << " zero " << layout.zero << " cp " << layout.cp);
+    REQUIRE(graph.lanes.size() == static_cast<std::size_t>(s.parallel.world_size()));
+    CHECK(sim::run_reference(graph).makespan == Approx(folded).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("unfolded lanes stand for every rank once", "[sim]") {
+  const models::Scenario s = small({.tp = 2, .pp = 2, .cp = 2, .dp = 2});
+  const models::Plan plan = models::make_plan(s);
+  const sim::TaskGraph graph = sim::lower(s, plan, sim::make_program(s, plan), {true});
+  std::vector<int> ranks;
+  for (const sim::Lane& lane : graph.lanes) {
+    CHECK(lane.members == 1);
+    ranks.push_back(lane.representative);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  for (int r = 0; r < s.parallel.world_size(); ++r) CHECK(ranks[static_cast<std::size_t>(r)] == r);
+}
+
+TEST_CASE("the breakdown adds up to the step time", "[sim]") {
+  for (const Layout& layout : layouts()) {
+    const sim::Prediction p = sim::predict(small(layout));
+    const double sum = std::accumulate(p.result.breakdown.begin(), p.result.breakdown.end(), 0.0);
+    INFO(layout.schedule << " " << layout.stack << " zero " << layout.zero << " cp " << layout.cp);
+    CHECK(sum == Approx(p.result.step_time).epsilon(1e-9));
+    for (const double part : p.result.breakdown) CHECK(part >= -1e-12);
+  }
+}
+
+TEST_CASE("memory ends where it began and never goes negative", "[sim]") {
+  for (const Layout& layout : layouts()) {
+    const sim::Prediction p = sim::predict(small(layout));
+    std::vector<std::array<double, sim::kMemoryParts>> now(p.graph.lanes.size());
+    const auto apply = [&](std::uint32_t lane, const std::vector<sim::MemoryDelta>& deltas) {
+      for (const sim::MemoryDelta& d : deltas) {
+        double& bytes = now[lane][static_cast<std::size_t>(d.part)];
+        bytes += d.bytes;
+        CHECK(bytes >= -1e-3);
+      }
+    };
+    double moved = 0;
+    for (const sim::Task& task : p.graph.tasks) {
+      apply(task.lane, p.graph.segments[task.segment].at_start);
+      apply(task.lane, p.graph.segments[task.segment].at_finish);
+      for (const auto& d : p.graph.segments[task.segment].at_start) moved += d.bytes;
+    }
+    CHECK(moved > 0);
+    for (const auto& parts : now) {
+      for (const double bytes : parts) CHECK(std::abs(bytes) < 1e-3);
+    }
+  }
+}
+
+TEST_CASE("in-flight activations are the schedule's published peak", "[sim]") {
+  // 1F1B holds p - s microbatches on stage s (zero-bubble paper, section 2).
+  const models::Scenario s = small({.pp = 4, .dp = 1});
+  const sim::Prediction p = sim::predict(s);
+  const double one = models::stage_memory(s, p.plan, p.plan.stages[1]).activation;
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    const double held = p.result.memory[rank].parts[static_cast<std::size_t>(sim::MemoryPart::Activations)];
+    CHECK(held == Approx(one * static_cast<double>(4 - rank)));
+  }
+}
+
+TEST_CASE("a faster network never makes a step slower", "[sim]") {
+  for (const char* stack : {"megatron-2021-04", "generic"}) {
+    for (const int zero : {0, 1}) {
+      Layout slow{.stack = stack, .pp = 4, .dp = 4, .zero = zero, .network = "edr100"};
+      Layout fast = slow;
+      fast.network = "ndr400";
+      CHECK(sim::predict(small(fast)).result.step_time <= sim::predict(small(slow)).result.step_time);
+    }
+  }
+}
+
+TEST_CASE("messages carry the activations and gradients of every stage boundary", "[sim]") {
+  const models::Scenario s = small({.stack = "generic", .tp = 2, .pp = 4, .dp = 2});
+  const sim::Prediction p = sim::predict(s);
+  const double boundary = 2.0 * 1024 * 1024;  // 16-bit, microbatch of 1024 tokens, hidden 1024
+  const double ranks_per_stage = 4;           // tp 2 and dp 2: each sends its own copy
+  const double expected = boundary * 3 * p.plan.microbatches * ranks_per_stage;
+  CHECK(p.result.traffic_bytes[static_cast<std::size_t>(sim::Stream::PpDown)] == Approx(expected));
+  CHECK(p.result.traffic_bytes[static_cast<std::size_t>(sim::Stream::PpUp)] == Approx(expected));
+}
+
+TEST_CASE("data-parallel traffic is the closed form of its collectives", "[sim]") {
+  const models::Scenario s = small({.stack = "megatron-2021-04", .dp = 8, .zero = 0});
+  const sim::Prediction p = sim::predict(s);
+  const double parameters = static_cast<double>(models::total_parameters(s.model));
+  const double per_rank = 2 * 7.0 / 8.0 * 2 * parameters;  // all-reduce of fp16 gradients
+  CHECK(p.result.traffic_bytes[static_cast<std::size_t>(sim::Stream::Dp)] == Approx(8 * per_rank).epsilon(1e-3));
+}
+
+TEST_CASE("identical replicas cost nothing: 100,000 GPUs are one replica to simulate", "[sim]") {
+  const sim::Prediction one = sim::predict(small({.pp = 4, .dp = 1, .nodes = 1}));
+  const sim::Prediction many = sim::predict(small({.pp = 4, .dp = 25000, .nodes = 12500}));
+  CHECK(many.graph.lanes.size() == one.graph.lanes.size());
+  CHECK(many.result.step_time > one.result.step_time);
+  CHECK(static_cast<double>(many.graph.tasks.size()) < 3.0 * static_cast<double>(one.graph.tasks.size()));
+}
+
+TEST_CASE("doubling every given stage time doubles the pipeline", "[sim]") {
+  const auto timed = [](double scale) {
+    const std::string text =
+        "model: {hidden: 1024, layers: 16, heads: 16, ffn: 4096, vocab: 32000}\n"
+        "cluster: {preset: dgx-a100, nodes: 1}\nstack: {name: zero-bubble-2023, p2p_blocking: false}\n"
+        "parallel: {pp: 8, dp: 1}\nbatch: {global: 32, micro: 1, sequence: 1024}\n"
+        "costs: {forward: " + std::to_string(10 * scale) + " ms, input_gradient: " + std::to_string(12 * scale) +
+        " ms, weight_gradient: " + std::to_string(8 * scale) + " ms, hop: " + std::to_string(scale) + " ms}\n";
+    const sim::Prediction p = sim::predict(models::read_scenario(base::parse_yaml(text, "timed.yaml")));
+    double last = 0;
+    for (sim::TaskId t = 0; t < p.graph.tasks.size(); ++t) {
+      if (p.graph.tasks[t].kind == sim::TaskKind::Action) last = std::max(last, p.timeline.finish[t]);
+    }
+    return last;
+  };
+  CHECK(timed(2) == Approx(2 * timed(1)));
+}
