@@ -21,7 +21,7 @@ using sim::Stream;
 using sim::Task;
 using sim::TaskKind;
 
-constexpr double kLeft = 175, kRight = 24, kTop = 84, kBottom = 46;
+constexpr double kLeft = 196, kRight = 24, kTop = 84, kBottom = 46;
 constexpr double kBar = 22, kStrip = 5, kGap = 8;
 constexpr double kPitch = kBar + 2 * kStrip + kGap;
 constexpr double kSliver = 0.5;  ///< pixels: narrower tasks melt into their neighbour
@@ -281,7 +281,7 @@ std::string timeline_svg(const Answer& answer, const Prediction& prediction, dou
     picture.text(16, top + 12, cut(who.ranks, 24), {.size = 11});
     std::string what = to_text(who).substr(who.ranks.size());
     if (what.starts_with(", ")) what.erase(0, 2);
-    picture.text(16, top + 25, cut(what, 27), {.size = 10, .fill = svg::colour::kGrey});
+    picture.text(16, top + 25, cut(what, 34), {.size = 10, .fill = svg::colour::kGrey});
     picture.rect(kLeft, top, makespan * scale, kBar, svg::colour::kLight);
     const auto boxes = boxes_of(prediction, lane, tasks[lane], scale);
     for (const Box& box : boxes) used[box.kind] = true;

@@ -57,6 +57,23 @@ TEST_CASE("run prints one screen of answer", "[e2e]") {
   }
 }
 
+TEST_CASE("every example runs, can be checked and stays on one screen", "[e2e]") {
+  int examples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(PACELINE_SOURCE "/scenarios")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++examples;
+    const std::string file = "'" + entry.path().string() + "'";
+    const Ran ran = run_program("run " + file);
+    INFO(file << ran.out << ran.err);
+    CHECK(ran.exit_code <= 1);
+    CHECK((ran.exit_code == 1) == (ran.out.find("DOES NOT FIT") != std::string::npos));
+    CHECK(ran.err.empty());
+    CHECK(count_lines(ran.out) <= 45);
+    CHECK(run_program("check " + file).exit_code == 0);
+  }
+  CHECK(examples >= 5);
+}
+
 TEST_CASE("the printed command reproduces the answer byte for byte", "[e2e]") {
   const Ran ran = in_folder(
       "cp \"$S\" 'my case.yaml'\n"
