@@ -23,14 +23,15 @@ Part blame(const TaskGraph& graph, const Task& task) {
 }
 
 bool waits_on(const Task& task) {
-  return task.kind == TaskKind::Message || task.kind == TaskKind::Collective || task.kind == TaskKind::Host;
+  return task.kind == TaskKind::Message || task.kind == TaskKind::Collective ||
+         task.kind == TaskKind::Host;
 }
 
 /// Splits a gap [from, to] of the compute stream of a lane: what was in transit for the task that
 /// ends the gap goes to its part, the rest to the bubble. A collective waited for may itself have
 /// queued behind others of its stream: they count as well.
-void blame_gap(const TaskGraph& graph, const Timeline& timeline, TaskId waiting, double from, double to,
-               PartSeconds& parts) {
+void blame_gap(const TaskGraph& graph, const Timeline& timeline, TaskId waiting, double from,
+               double to, PartSeconds& parts) {
   double left = to - from;
   const std::uint32_t lane = graph.tasks[waiting].lane;
   for (const TaskId cause : graph.dependencies(waiting)) {
@@ -106,8 +107,10 @@ double peak_flops(const models::Scenario& s) {
   double sum = 0;
   std::int64_t left = s.parallel.world_size();
   for (const models::NodeGroup& group : s.cluster.groups) {
-    const std::int64_t devices = std::min<std::int64_t>(left, std::int64_t{group.nodes} * group.devices_per_node);
-    sum += static_cast<double>(devices) * group.device.matrix_rate[static_cast<std::size_t>(s.precision)].value;
+    const std::int64_t devices =
+        std::min<std::int64_t>(left, std::int64_t{group.nodes} * group.devices_per_node);
+    sum += static_cast<double>(devices) *
+           group.device.matrix_rate[static_cast<std::size_t>(s.precision)].value;
     left -= devices;
   }
   return sum;
@@ -153,22 +156,23 @@ void check_memory(const models::Scenario& s, Result& result) {
       });
   if (fullest == result.memory.end()) return;
   if (!fullest->fits()) {
-    result.warnings.push_back("does not fit: rank " + std::to_string(fullest->representative) + " needs " +
-                              base::format_bytes(base::Bytes(fullest->reserved_bytes)) + " of " +
-                              base::format_bytes(base::Bytes(fullest->capacity_bytes)) + " at " +
-                              base::format_seconds(base::Seconds(fullest->at_seconds)));
+    result.warnings.push_back("does not fit: rank " + std::to_string(fullest->representative) +
+                              " needs " + base::format_bytes(base::Bytes(fullest->reserved_bytes)) +
+                              " of " + base::format_bytes(base::Bytes(fullest->capacity_bytes)) +
+                              " at " + base::format_seconds(base::Seconds(fullest->at_seconds)));
   } else if (fullest->reserved_bytes > kNearFull * fullest->capacity_bytes) {
-    result.warnings.push_back("memory nearly full (" +
-                              base::format_percent(fullest->reserved_bytes / fullest->capacity_bytes) +
-                              " on rank " + std::to_string(fullest->representative) +
-                              "): real runs slow down here");
+    result.warnings.push_back(
+        "memory nearly full (" +
+        base::format_percent(fullest->reserved_bytes / fullest->capacity_bytes) + " on rank " +
+        std::to_string(fullest->representative) + "): real runs slow down here");
   }
 }
 
 void add_warnings(const models::Scenario& s, Result& result) {
   if (s.model.context > 0 && s.batch.sequence > s.model.context) {
     result.warnings.push_back("batch.sequence " + std::to_string(s.batch.sequence) +
-                              " is longer than the model's context of " + std::to_string(s.model.context));
+                              " is longer than the model's context of " +
+                              std::to_string(s.model.context));
   }
 }
 
@@ -213,7 +217,8 @@ PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::
     busy_until = std::max(busy_until, timeline.finish[t]);
   }
   std::erase_if(tail, [&](TaskId t) { return timeline.finish[t] <= busy_until; });
-  std::sort(tail.begin(), tail.end(), [&](TaskId a, TaskId b) { return timeline.start[a] < timeline.start[b]; });
+  std::sort(tail.begin(), tail.end(),
+            [&](TaskId a, TaskId b) { return timeline.start[a] < timeline.start[b]; });
   double cursor = busy_until;
   for (const TaskId t : tail) {
     const double start = std::max(cursor, timeline.start[t]);
@@ -245,7 +250,8 @@ std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& ti
     peaks[lane].lane = static_cast<int>(lane);
     peaks[lane].representative = graph.lanes[lane].representative;
     peaks[lane].members = graph.lanes[lane].members;
-    for (const MemoryDelta& d : graph.lanes[lane].resident) now[lane][static_cast<std::size_t>(d.part)] += d.bytes;
+    for (const MemoryDelta& d : graph.lanes[lane].resident)
+      now[lane][static_cast<std::size_t>(d.part)] += d.bytes;
     note(lane, 0);
   }
   // Memory moves with tasks of the compute stream, which run one after another per lane: the order
@@ -256,14 +262,17 @@ std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& ti
     if (segment.at_start.empty() && segment.at_finish.empty()) continue;
     PACELINE_CHECK(task.stream == Stream::Compute);
     auto& parts = now[task.lane];
-    for (const MemoryDelta& d : segment.at_start) parts[static_cast<std::size_t>(d.part)] += d.bytes;
+    for (const MemoryDelta& d : segment.at_start)
+      parts[static_cast<std::size_t>(d.part)] += d.bytes;
     if (!segment.at_start.empty()) note(task.lane, timeline.start[t]);
-    for (const MemoryDelta& d : segment.at_finish) parts[static_cast<std::size_t>(d.part)] += d.bytes;
+    for (const MemoryDelta& d : segment.at_finish)
+      parts[static_cast<std::size_t>(d.part)] += d.bytes;
   }
   return peaks;
 }
 
-Result measure(const models::Scenario& s, const models::Plan& plan, const TaskGraph& graph, const Timeline& timeline) {
+Result measure(const models::Scenario& s, const models::Plan& plan, const TaskGraph& graph,
+               const Timeline& timeline) {
   (void)plan;
   Result result;
   result.engine = "reference";
@@ -274,8 +283,10 @@ Result measure(const models::Scenario& s, const models::Plan& plan, const TaskGr
   measure_rates(s, graph, result);
   measure_bubble(graph, timeline, result);
   const std::vector<double> compute = compute_seconds(graph);
-  result.critical_lane = static_cast<int>(std::max_element(compute.begin(), compute.end()) - compute.begin());
-  result.breakdown = breakdown_of(graph, timeline, static_cast<std::uint32_t>(result.critical_lane));
+  result.critical_lane =
+      static_cast<int>(std::max_element(compute.begin(), compute.end()) - compute.begin());
+  result.breakdown =
+      breakdown_of(graph, timeline, static_cast<std::uint32_t>(result.critical_lane));
   result.memory = replay_memory(graph, timeline);
   result.assumptions = s.assumptions;
   check_memory(s, result);

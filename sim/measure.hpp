@@ -11,15 +11,15 @@ namespace paceline::sim {
 Result measure(const models::Scenario& scenario, const models::Plan& plan, const TaskGraph& graph,
                const Timeline& timeline);
 
-/// Each instant of the lane goes to the first of compute > communication waited for > host > bubble;
-/// adds up to the makespan.
+/// Each instant of the lane goes to the first of compute > communication waited for > host >
+/// bubble; adds up to the makespan.
 PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::uint32_t lane);
 
 /// Peaks of every lane from replaying allocations and frees along the timeline.
 std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& timeline);
 
-/// Floating-point operations a step needs: 6 per parameter of the layers and the head and per token,
-/// and causal attention (forward, and twice as much backward). Recomputation is not counted.
+/// Floating-point operations a step needs: 6 per parameter of the layers and the head and per
+/// token, and causal attention (forward, and twice as much backward). Recomputation is not counted.
 double model_flops(const models::Scenario& scenario);
 
 }  // namespace paceline::sim

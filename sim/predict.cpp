@@ -14,16 +14,17 @@ namespace {
 constexpr std::array<std::string_view, kStreams> kStreamNames{
     "compute", "tp", "cp", "ep", "pp down", "pp up", "dp", "copy in", "copy out", "host", "none"};
 constexpr std::array<std::string_view, kParts> kPartNames{
-    "compute", "optimizer", "codec", "exposed_tp", "exposed_cp", "exposed_ep",
-    "exposed_pp", "exposed_dp", "offload", "host", "straggler", "bubble"};
+    "compute",    "optimizer",  "codec",   "exposed_tp", "exposed_cp", "exposed_ep",
+    "exposed_pp", "exposed_dp", "offload", "host",       "straggler",  "bubble"};
 constexpr std::array<std::string_view, kMemoryParts> kMemoryNames{
-    "parameters", "gradients", "optimizer", "activations", "logits", "weight_versions",
-    "buffers", "workspace", "runtime"};
+    "parameters",      "gradients", "optimizer", "activations", "logits",
+    "weight_versions", "buffers",   "workspace", "runtime"};
 
 }  // namespace
 
 Program make_program(const models::Scenario& scenario, const models::Plan& plan) {
-  const Schedule& schedule = find_schedule(scenario.schedule.name, scenario.file + ": schedule.name");
+  const Schedule& schedule =
+      find_schedule(scenario.schedule.name, scenario.file + ": schedule.name");
   return schedule.build({scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches});
 }
 
@@ -41,12 +42,14 @@ std::string task_label(const Prediction& p, TaskId t) {
   const Task& task = p.graph.tasks[t];
   const std::string& segment = p.graph.segments[task.segment].name;
   const std::size_t rank = p.program.order.empty() ? 0 : task.lane % p.program.order.size();
-  if (task.kind == TaskKind::Collective || task.kind == TaskKind::Optimizer || task.kind == TaskKind::Host) {
+  if (task.kind == TaskKind::Collective || task.kind == TaskKind::Optimizer ||
+      task.kind == TaskKind::Host) {
     return segment;
   }
   if (rank >= p.program.order.size() || task.origin >= p.program.order[rank].size()) return segment;
   const Action& a = p.program.order[rank][task.origin];
-  const std::string action = std::to_string(a.stage) + p.program.passes[a.pass].name + std::to_string(a.microbatch);
+  const std::string action =
+      std::to_string(a.stage) + p.program.passes[a.pass].name + std::to_string(a.microbatch);
   if (task.kind == TaskKind::Action) return action;
   return segment + " " + action;
 }

@@ -24,7 +24,8 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan)
 /// Throws base::Error for anything the scenario asks that does not exist or divide.
 Prediction predict(const models::Scenario& scenario);
 
-/// What a task is, derived: "F3.12" style action text, "send 3->4 mb 12", "reduce_scatter dp chunk 1".
+/// What a task is, derived: "F3.12" style action text, "send 3->4 mb 12", "reduce_scatter dp chunk
+/// 1".
 std::string task_label(const Prediction& prediction, TaskId task);
 std::string_view to_text(Stream stream);
 std::string_view to_text(Part part);

@@ -11,10 +11,10 @@ namespace paceline::sim {
 /// Peak of one rank class, split by part at the moment of the peak.
 struct MemoryPeak {
   int lane = 0;
-  int representative = 0;          ///< first rank of the class
+  int representative = 0;  ///< first rank of the class
   std::int64_t members = 1;
-  double peak_bytes = 0;           ///< allocated
-  double reserved_bytes = 0;       ///< with allocator overhead and context: compared with capacity
+  double peak_bytes = 0;      ///< allocated
+  double reserved_bytes = 0;  ///< with allocator overhead and context: compared with capacity
   double capacity_bytes = 0;
   double at_seconds = 0;
   std::array<double, kMemoryParts> parts{};
@@ -23,18 +23,18 @@ struct MemoryPeak {
 
 /// Every engine's answer. Times in seconds, sizes in bytes.
 struct Result {
-  std::string engine;              ///< reference, simgrid, cpu, cuda
+  std::string engine;  ///< reference, simgrid, cpu, cuda
   double step_time = 0;
   double step_time_low = 0, step_time_high = 0;  ///< band from the profile's residuals
   double tokens_per_s = 0, samples_per_s = 0;
-  double mfu = 0, hfu = 0;         ///< of the peak of the compute precision, all ranks
-  double model_flops = 0;          ///< per step, whole job
-  double hardware_flops = 0;       ///< with recomputation
-  double bubble_makespan = 0;      ///< 1 - busiest useful compute / makespan
-  double bubble_longest_stage = 0; ///< same over the longest single stage
+  double mfu = 0, hfu = 0;          ///< of the peak of the compute precision, all ranks
+  double model_flops = 0;           ///< per step, whole job
+  double hardware_flops = 0;        ///< with recomputation
+  double bubble_makespan = 0;       ///< 1 - busiest useful compute / makespan
+  double bubble_longest_stage = 0;  ///< same over the longest single stage
   int critical_lane = 0;
-  PartSeconds breakdown{};         ///< adds up to step_time
-  std::vector<MemoryPeak> memory;  ///< per lane
+  PartSeconds breakdown{};                       ///< adds up to step_time
+  std::vector<MemoryPeak> memory;                ///< per lane
   std::array<double, kStreams> traffic_bytes{};  ///< sent by all ranks in one step, by stream
   std::vector<std::string> assumptions, warnings;
   bool fits() const;

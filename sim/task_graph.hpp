@@ -12,17 +12,52 @@
 namespace paceline::sim {
 
 /// Tasks of one stream of one lane run one after another, in the order they were added.
-enum class Stream : std::uint8_t { Compute, Tp, Cp, Ep, PpDown, PpUp, Dp, CopyIn, CopyOut, Host, None };
+enum class Stream : std::uint8_t {
+  Compute,
+  Tp,
+  Cp,
+  Ep,
+  PpDown,
+  PpUp,
+  Dp,
+  CopyIn,
+  CopyOut,
+  Host,
+  None
+};
 inline constexpr int kStreams = 11;  ///< None: a join; starts when its dependencies end, at once
 
 enum class TaskKind : std::uint8_t { Action, Kernel, Message, Collective, Optimizer, Host, Join };
 
 /// Where an instant of the critical lane goes. Order = precedence of the report.
-enum class Part : std::uint8_t { Compute, Optimizer, Codec, ExposedTp, ExposedCp, ExposedEp, ExposedPp, ExposedDp, Offload, Host, Straggler, Bubble };
+enum class Part : std::uint8_t {
+  Compute,
+  Optimizer,
+  Codec,
+  ExposedTp,
+  ExposedCp,
+  ExposedEp,
+  ExposedPp,
+  ExposedDp,
+  Offload,
+  Host,
+  Straggler,
+  Bubble
+};
 inline constexpr int kParts = 12;
 using PartSeconds = std::array<double, kParts>;
 
-enum class MemoryPart : std::uint8_t { Parameters, Gradients, Optimizer, Activations, Logits, WeightVersions, Buffers, Workspace, Runtime };
+enum class MemoryPart : std::uint8_t {
+  Parameters,
+  Gradients,
+  Optimizer,
+  Activations,
+  Logits,
+  WeightVersions,
+  Buffers,
+  Workspace,
+  Runtime
+};
 inline constexpr int kMemoryParts = 9;
 
 struct MemoryDelta {
@@ -33,10 +68,11 @@ struct MemoryDelta {
 using TaskId = std::uint32_t;
 
 struct Task {
-  double seconds = 0;         ///< alone, at full rate
-  std::uint32_t lane = 0;     ///< rank class
-  std::uint32_t origin = 0;   ///< position in the lane's order, or index of the message or collective
-  float slowdown = 1;         ///< rate is 1/slowdown while a communication stream of the lane is active
+  double seconds = 0;      ///< alone, at full rate
+  std::uint32_t lane = 0;  ///< rank class
+  std::uint32_t origin =
+      0;               ///< position in the lane's order, or index of the message or collective
+  float slowdown = 1;  ///< rate is 1/slowdown while a communication stream of the lane is active
   Stream stream = Stream::Compute;
   TaskKind kind = TaskKind::Action;
   std::uint16_t segment = 0;  ///< in TaskGraph::segments: breakdown and memory of this kind of work
@@ -45,18 +81,18 @@ static_assert(sizeof(Task) == 24);
 
 /// What a kind of work is made of: shared by all its tasks.
 struct Segment {
-  std::string name;                    ///< "F stage 3", "all_reduce dp"
-  double seconds = 0;                  ///< duration alone
-  PartSeconds parts{};                 ///< adds up to it
+  std::string name;                      ///< "F stage 3", "all_reduce dp"
+  double seconds = 0;                    ///< duration alone
+  PartSeconds parts{};                   ///< adds up to it
   std::array<double, kStreams> bytes{};  ///< sent per rank of the lane, by stream
-  double flops = 0;                    ///< matrix operations per rank, recomputation counted
-  std::vector<MemoryDelta> at_start;   ///< applied when a task of it starts
+  double flops = 0;                      ///< matrix operations per rank, recomputation counted
+  std::vector<MemoryDelta> at_start;     ///< applied when a task of it starts
   std::vector<MemoryDelta> at_finish;
 };
 
 /// A rank class: one representative stands for all members.
 struct Lane {
-  int representative = 0;   ///< rank
+  int representative = 0;  ///< rank
   std::int64_t members = 1;
   std::vector<MemoryDelta> resident;  ///< held for the whole step
 };

@@ -8,7 +8,8 @@
 namespace paceline::models {
 namespace {
 
-/// Tile shapes of a GEMM library and how close each comes to the rate of the largest (operand reuse).
+/// Tile shapes of a GEMM library and how close each comes to the rate of the largest (operand
+/// reuse).
 struct Tile {
   double m, n, efficiency;
 };
@@ -20,7 +21,7 @@ constexpr std::array<Tile, 7> kTiles{{{128, 256, 1.0},
                                       {128, 64, 0.72},
                                       {64, 64, 0.58}}};
 constexpr double kReferenceTile = 128.0 * 256.0;
-constexpr double kStreamK = 1.05;  ///< cost of splitting partial waves along k
+constexpr double kStreamK = 1.05;       ///< cost of splitting partial waves along k
 constexpr double kAttentionHalf = 350;  ///< sequence at which a flash kernel reaches half its rate
 
 bool aligned(double dimension) { return std::fmod(dimension, 8.0) == 0; }
@@ -32,7 +33,8 @@ double tile_time(const KernelModel::Matrix& matrix, double units, double m, doub
     const double tiles = std::ceil(m / tile.m) * std::ceil(n / tile.n) * count;
     const double exact = tiles / units;
     const double waves = std::min(std::ceil(exact), kStreamK * std::max(exact, 1.0));
-    const double wave = 2 * tile.m * tile.n * (k + matrix.prologue_k) / (matrix.rate * tile.efficiency);
+    const double wave =
+        2 * tile.m * tile.n * (k + matrix.prologue_k) / (matrix.rate * tile.efficiency);
     best = std::min(best, waves * wave);
   }
   return best;
@@ -42,7 +44,8 @@ const AttentionCurve* find_curve(const Profile& profile, std::string_view kernel
   const AttentionCurve* best = nullptr;
   for (const AttentionCurve& curve : profile.attention) {
     if (curve.kernel != kernel || !curve.causal) continue;
-    if (best == nullptr || std::abs(curve.head_dim - head_dim) < std::abs(best->head_dim - head_dim)) {
+    if (best == nullptr ||
+        std::abs(curve.head_dim - head_dim) < std::abs(best->head_dim - head_dim)) {
       best = &curve;
     }
   }
@@ -78,12 +81,14 @@ KernelModel kernel_model(const Device& device, const Profile& profile, const Sta
   k.elementwise = stack.elementwise;
   k.attention_factor = stack.attention_factor;
   if (stores_scores(attention)) return k;
-  const int head_dim = model.kinds.empty() ? 128 : static_cast<int>(model.kinds[0].attention.head_dim);
+  const int head_dim =
+      model.kinds.empty() ? 128 : static_cast<int>(model.kinds[0].attention.head_dim);
   k.attention = find_curve(profile, attention, head_dim);
   if (k.attention == nullptr) {
-    throw base::Error("attention", "profile " + profile.name + " has no kernel \"" +
-                                       std::string(attention) + "\"",
-                      "one of " + known_kernels(profile));
+    throw base::Error(
+        "attention",
+        "profile " + profile.name + " has no kernel \"" + std::string(attention) + "\"",
+        "one of " + known_kernels(profile));
   }
   return k;
 }
@@ -102,18 +107,23 @@ base::Seconds gemm_time(const KernelModel& model, Precision precision, double m,
                        model.launch);
 }
 
-base::Seconds attention_time(const KernelModel& model, double flops, double sequence, bool backward) {
+base::Seconds attention_time(const KernelModel& model, double flops, double sequence,
+                             bool backward) {
   const auto& points = model.attention->points;
-  const auto rate_of = [&](const AttentionPoint& p) { return backward ? p.backward.value : p.forward.value; };
+  const auto rate_of = [&](const AttentionPoint& p) {
+    return backward ? p.backward.value : p.forward.value;
+  };
   double rate = 0;
   if (sequence <= points.front().sequence) {
     const double s0 = points.front().sequence;
-    rate = rate_of(points.front()) * (sequence / (sequence + kAttentionHalf)) / (s0 / (s0 + kAttentionHalf));
+    rate = rate_of(points.front()) * (sequence / (sequence + kAttentionHalf)) /
+           (s0 / (s0 + kAttentionHalf));
   } else if (sequence >= points.back().sequence) {
     rate = rate_of(points.back());
   } else {
-    const auto next = std::upper_bound(points.begin(), points.end(), sequence,
-                                       [](double s, const AttentionPoint& p) { return s < p.sequence; });
+    const auto next =
+        std::upper_bound(points.begin(), points.end(), sequence,
+                         [](double s, const AttentionPoint& p) { return s < p.sequence; });
     const AttentionPoint& a = *(next - 1);
     const double f = std::log(sequence / a.sequence) / std::log(next->sequence / a.sequence);
     rate = rate_of(a) + f * (rate_of(*next) - rate_of(a));
@@ -130,7 +140,8 @@ base::Seconds kernel_time(const KernelModel& model, const Op& op) {
     case OpKind::Attention:
       return attention_time(model, op.flops, op.sequence, op.phase != Phase::Forward);
     case OpKind::Stream:
-      return base::Seconds(op.bytes * (op.exact ? 1 : model.elementwise) / model.stream + model.launch);
+      return base::Seconds(op.bytes * (op.exact ? 1 : model.elementwise) / model.stream +
+                           model.launch);
     case OpKind::Collective:
       break;
   }

@@ -11,17 +11,17 @@ namespace paceline::models {
 /// Rates of one device under one stack, ready for the kernel formulas.
 struct KernelModel {
   struct Matrix {
-    double rate = 0;          ///< FLOP/s of one multiprocessor on a full tile; 0 = not supported
-    double prologue_k = 0;    ///< extra k of a wave: fill, drain and store, as time at that rate
+    double rate = 0;        ///< FLOP/s of one multiprocessor on a full tile; 0 = not supported
+    double prologue_k = 0;  ///< extra k of a wave: fill, drain and store, as time at that rate
   };
   std::array<Matrix, 4> matrix{};  ///< by Precision
   double multiprocessors = 1;
-  double memory = 1;               ///< B/s, GEMM operands
-  double stream = 1;               ///< B/s, elementwise kernels
+  double memory = 1;  ///< B/s, GEMM operands
+  double stream = 1;  ///< B/s, elementwise kernels
   double overlap_loss = 0;
   double batched = 1, unaligned = 1;
-  double launch = 0;               ///< s
-  double elementwise = 1;          ///< the stack's byte factor
+  double launch = 0;                          ///< s
+  double elementwise = 1;                     ///< the stack's byte factor
   const AttentionCurve* attention = nullptr;  ///< of the scenario's kernel; null: scores are stored
   double attention_factor = 1;
 };
@@ -41,7 +41,8 @@ base::Seconds gemm_time(const KernelModel& model, Precision precision, double m,
 
 /// FLOPs over the kernel's published rate at this sequence length (log-linear between points,
 /// proportional to s/(s + 350) below the first, flat above the last).
-base::Seconds attention_time(const KernelModel& model, double flops, double sequence, bool backward);
+base::Seconds attention_time(const KernelModel& model, double flops, double sequence,
+                             bool backward);
 
 /// Any op but a collective.
 base::Seconds kernel_time(const KernelModel& model, const Op& op);

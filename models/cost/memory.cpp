@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/cost/memory.hpp"
-#include "models/workload/layer_ops.hpp"
 
 #include <algorithm>
+
+#include "models/workload/layer_ops.hpp"
 
 namespace paceline::models {
 namespace {
@@ -44,7 +45,8 @@ double largest_matrix(const Scenario& s, const Layer& layer) {
 double stage_activation(const Scenario& s, const Stage& stage) {
   double sum = 0;
   for (int i = 0; i < stage.layers; ++i) {
-    const auto kind = static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
+    const auto kind =
+        static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
     const bool recomputed = s.recompute == Recompute::Full ||
                             (s.recompute == Recompute::Blockwise && i < s.recompute_layers);
     sum += recomputed ? checkpoint_bytes(s) : activation_bytes(s, s.model.kinds[kind]);
@@ -58,10 +60,16 @@ StateBytes state_bytes(const Scenario& s) {
   StateBytes bytes{};
   bytes.weight = s.precision == Precision::Fp32 ? 4 : 2;
   switch (s.stack.accumulation) {
-    case Accumulation::Autograd16: bytes.gradient = bytes.weight; break;
-    case Accumulation::Separate32: bytes.gradient = 6; break;
+    case Accumulation::Autograd16:
+      bytes.gradient = bytes.weight;
+      break;
+    case Accumulation::Separate32:
+      bytes.gradient = 6;
+      break;
     case Accumulation::MainGrad32:
-    case Accumulation::Fused32: bytes.gradient = 4; break;
+    case Accumulation::Fused32:
+      bytes.gradient = 4;
+      break;
   }
   const double moments = s.optimizer.name == "sgd" ? 0 : 2 * element_bytes(s.optimizer.states);
   const double master = s.precision == Precision::Fp32 ? 0 : element_bytes(s.optimizer.master);
@@ -78,12 +86,14 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
   const double eager_norm = s.stack.norm == NormKernel::Eager ? 8 * h : 0;
   const double outside = 2 * 4 * h + masks + eager_norm;
   const double kv_heads = std::max(static_cast<double>(a.kv_heads) / t, 1.0);
-  const double kv = (a.kind == AttentionKind::Latent ? static_cast<double>(a.heads) / t : kv_heads) *
-                    static_cast<double>(a.head_dim);
+  const double kv =
+      (a.kind == AttentionKind::Latent ? static_cast<double>(a.heads) / t : kv_heads) *
+      static_cast<double>(a.head_dim);
   const double q = static_cast<double>(a.heads * a.head_dim) / t;
   const double gate = layer.mlp.gated ? 2 : 1;
   const double ffn = static_cast<double>(layer.mlp.width) / t;
-  double per_token = outside / (shape.sequence_parallel ? t : 1) + 2 * (2 * q + 2 * kv + (gate + 1) * ffn);
+  double per_token =
+      outside / (shape.sequence_parallel ? t : 1) + 2 * (2 * q + 2 * kv + (gate + 1) * ffn);
   double scores = 0;
   if (!stores_scores(shape.attention)) {
     per_token += 8 * static_cast<double>(a.heads) / t;
@@ -96,13 +106,15 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
 
 double checkpoint_bytes(const Scenario& s) {
   const LayerShape shape = layer_shape(s);
-  return 2 * shape.tokens * static_cast<double>(s.model.hidden) / (shape.sequence_parallel ? shape.tp : 1);
+  return 2 * shape.tokens * static_cast<double>(s.model.hidden) /
+         (shape.sequence_parallel ? shape.tp : 1);
 }
 
 double stage_parameters(const Scenario& s, const Stage& stage) {
   double sum = 0;
   for (int i = 0; i < stage.layers; ++i) {
-    const auto kind = static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
+    const auto kind =
+        static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
     sum += static_cast<double>(layer_parameters(s.model, s.model.kinds[kind]));
   }
   if (stage.embedding) sum += static_cast<double>(embedding_parameters(s.model));
@@ -116,7 +128,8 @@ double stage_parameters(const Scenario& s, const Stage& stage) {
 double stage_matrix_parameters(const Scenario& s, const Stage& stage) {
   double sum = 0;
   for (int i = 0; i < stage.layers; ++i) {
-    const auto kind = static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
+    const auto kind =
+        static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
     sum += matrix_parameters(s.model, s.model.kinds[kind]);
   }
   return sum / s.parallel.tp;
@@ -132,19 +145,22 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   m.optimizer = parameters * bytes.optimizer / (s.parallel.zero >= 1 ? shard : 1);
   m.activation = stage_activation(s, stage) * s.stack.activation_overhead;
   if (stage.layers > 0) {
-    const auto kind = static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer)]);
+    const auto kind =
+        static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer)]);
     const Layer& layer = s.model.kinds[kind];
     if (s.recompute == Recompute::Full || s.recompute == Recompute::Blockwise) {
       m.workspace += activation_bytes(s, layer) * s.stack.activation_overhead;
     }
-    if (s.stack.accumulation == Accumulation::MainGrad32) m.workspace += 4 * largest_matrix(s, layer);
+    if (s.stack.accumulation == Accumulation::MainGrad32)
+      m.workspace += 4 * largest_matrix(s, layer);
     if (s.parallel.zero >= 3) {
       const double gathered = static_cast<double>(layer_parameters(s.model, layer)) / s.parallel.tp;
       m.workspace += kGatheredLayers * gathered * (bytes.weight + bytes.gradient);
     }
   }
   if (stage.head) {
-    const double vocab = static_cast<double>(s.model.vocab) / (s.stack.sharded_logits ? s.parallel.tp : 1);
+    const double vocab =
+        static_cast<double>(s.model.vocab) / (s.stack.sharded_logits ? s.parallel.tp : 1);
     m.logits = plan.tokens * vocab * s.stack.logit_bytes;
   }
   return m;

@@ -7,19 +7,22 @@ namespace paceline::models {
 
 /// Bytes of one stage on one of its ranks.
 struct StageMemory {
-  double parameters = 0;     ///< weights in the compute precision (16 bit; fp32 when precision is fp32)
-  double gradients = 0;      ///< what stays allocated through the step
-  double optimizer = 0;      ///< master weights and moments, after sharding
-  double activation = 0;     ///< of one microbatch, held from its forward to its backward
-  double logits = 0;         ///< head only: held while the loss and its gradient are computed
-  double workspace = 0;      ///< held while a pass of the stage runs: the layer being recomputed, gathered weights, gradient buffers
+  double parameters =
+      0;                 ///< weights in the compute precision (16 bit; fp32 when precision is fp32)
+  double gradients = 0;  ///< what stays allocated through the step
+  double optimizer = 0;  ///< master weights and moments, after sharding
+  double activation = 0;  ///< of one microbatch, held from its forward to its backward
+  double logits = 0;      ///< head only: held while the loss and its gradient are computed
+  double workspace = 0;   ///< held while a pass of the stage runs: the layer being recomputed,
+                          ///< gathered weights, gradient buffers
 };
 
 /// Stored activations of one layer and microbatch on one rank, in bytes (Korthikanti et al. 2022,
 /// eq. 1-6, written per tensor so that GQA, gated MLPs, flash attention and eager norms follow):
 /// per token 2(4h + 2q + 2kv + (g+1) ffn) and 2h of dropout masks; the norm and block inputs and
 /// masks are sharded over tp only with sequence parallelism; stored scores cost 5 B each with
-/// dropout and 4 B without (fused softmax), 10 B when eager; flash kernels keep 8 B per head and token.
+/// dropout and 4 B without (fused softmax), 10 B when eager; flash kernels keep 8 B per head and
+/// token.
 double activation_bytes(const Scenario& scenario, const Layer& layer);
 /// What stays of a layer that is recomputed: its 16-bit input.
 double checkpoint_bytes(const Scenario& scenario);

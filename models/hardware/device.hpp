@@ -122,7 +122,7 @@ struct Cluster {
   std::vector<Fact> facts;  ///< every number with its source, in file order
   std::vector<NodeGroup> groups;
   double oversubscription = 1;  ///< downlink over uplink bandwidth above the first switch
-  int nodes_per_switch = 0;     ///< consecutive nodes below one first switch; 0: every group crosses
+  int nodes_per_switch = 0;  ///< consecutive nodes below one first switch; 0: every group crosses
   int devices() const;
 };
 

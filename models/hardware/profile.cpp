@@ -51,7 +51,8 @@ Profile read_profile(const base::Document& document) {
   Fields fields(document, document.root);
   const std::string schema = fields.text("schema");
   if (schema != kProfileSchema) {
-    fields.fail("schema", "is \"" + schema + "\"", std::string("this version reads \"") + kProfileSchema + "\"");
+    fields.fail("schema", "is \"" + schema + "\"",
+                std::string("this version reads \"") + kProfileSchema + "\"");
   }
   Profile profile;
   profile.name = fields.text("name");
@@ -59,13 +60,16 @@ Profile read_profile(const base::Document& document) {
   profile.source = fields.text("source");
   Fields gemm = fields.map("gemm");
   for (const auto& [name, precision] : kPrecisions) {
-    if (gemm.has(name)) profile.gemm[static_cast<std::size_t>(precision)] = read_gemm(gemm.map(name));
+    if (gemm.has(name))
+      profile.gemm[static_cast<std::size_t>(precision)] = read_gemm(gemm.map(name));
   }
   gemm.done();
   profile.overlap_loss = fields.number("overlap_loss_fraction", 0, 1, profile.overlap_loss);
-  profile.memory_efficiency = fields.number("memory_efficiency_fraction", 0.05, 1, profile.memory_efficiency);
+  profile.memory_efficiency =
+      fields.number("memory_efficiency_fraction", 0.05, 1, profile.memory_efficiency);
   profile.batched_gemm = fields.number("batched_gemm_fraction", 0.01, 1, profile.batched_gemm);
-  profile.unaligned_gemm = fields.number("unaligned_gemm_fraction", 0.001, 1, profile.unaligned_gemm);
+  profile.unaligned_gemm =
+      fields.number("unaligned_gemm_fraction", 0.001, 1, profile.unaligned_gemm);
   profile.launch = base::Seconds(fields.number("launch_us", 0, 1e4) * kMicro);
   profile.residual = fields.number("residual_fraction", 0, 1, profile.residual);
   if (fields.has("attention")) {

@@ -13,8 +13,8 @@ namespace paceline::models {
 /// Fitted constants of one device (models/specs/profile/NAME.json): how far its kernels stay below
 /// the data sheet. Justified by microbenchmarks, never by a single training row.
 struct GemmLaw {
-  double sustained = 0.8;          ///< large-GEMM rate over the peak, over a long run
-  base::Seconds wave_overhead;     ///< prologue and epilogue of one wave of tiles
+  double sustained = 0.8;       ///< large-GEMM rate over the peak, over a long run
+  base::Seconds wave_overhead;  ///< prologue and epilogue of one wave of tiles
 };
 
 /// Measured speed of one attention kernel: FLOP rates over the sequence, causal convention
@@ -34,14 +34,15 @@ struct Profile {
   std::string name;
   std::string device;
   std::string source;
-  std::array<GemmLaw, 4> gemm{};      ///< by Precision
-  double overlap_loss = 0.3;          ///< share of the smaller of compute and memory time that is not hidden
-  double memory_efficiency = 0.86;    ///< of the data-sheet bandwidth, streaming kernels
-  double batched_gemm = 0.77;         ///< rate of strided batched GEMMs over plain ones
-  double unaligned_gemm = 0.083;      ///< rate when a dimension is no multiple of 8
-  base::Seconds launch;               ///< gap between kernels in a full queue
+  std::array<GemmLaw, 4> gemm{};  ///< by Precision
+  double overlap_loss =
+      0.3;  ///< share of the smaller of compute and memory time that is not hidden
+  double memory_efficiency = 0.86;  ///< of the data-sheet bandwidth, streaming kernels
+  double batched_gemm = 0.77;       ///< rate of strided batched GEMMs over plain ones
+  double unaligned_gemm = 0.083;    ///< rate when a dimension is no multiple of 8
+  base::Seconds launch;             ///< gap between kernels in a full queue
   std::vector<AttentionCurve> attention;
-  double residual = 0.05;             ///< relative band of a step-time prediction
+  double residual = 0.05;  ///< relative band of a step-time prediction
 };
 
 inline constexpr const char* kProfileSchema = "paceline-profile-1";

@@ -22,10 +22,11 @@ std::string divisors(std::int64_t n, int limit = 12) {
   return out;
 }
 
-void must_divide(const Scenario& s, const std::string& key, std::int64_t divisor, std::int64_t total,
-                 const std::string& what) {
+void must_divide(const Scenario& s, const std::string& key, std::int64_t divisor,
+                 std::int64_t total, const std::string& what) {
   if (total % divisor == 0) return;
-  throw Error(at(s, key), std::to_string(divisor) + " does not divide " + std::to_string(total) + " " + what,
+  throw Error(at(s, key),
+              std::to_string(divisor) + " does not divide " + std::to_string(total) + " " + what,
               "try " + divisors(total));
 }
 
@@ -58,7 +59,8 @@ void check_batch(const Scenario& s) {
   must_divide(s, "parallel.cp", 2 * s.parallel.cp == 2 ? 1 : 2 * s.parallel.cp, s.batch.sequence,
               "tokens of batch.sequence in two chunks a rank");
   if (s.parallel.sequence_parallel) {
-    must_divide(s, "parallel.tp", s.parallel.tp, s.batch.sequence / s.parallel.cp, "tokens of a rank");
+    must_divide(s, "parallel.tp", s.parallel.tp, s.batch.sequence / s.parallel.cp,
+                "tokens of a rank");
   }
   if (s.parallel.ep > 1 || s.parallel.etp > 1) {
     throw Error(at(s, "parallel.ep"), "expert parallelism needs a mixture-of-experts model",
@@ -71,7 +73,8 @@ std::vector<int> deal_layers(const Scenario& s, int layers, int stages) {
   std::vector<int> out(static_cast<std::size_t>(stages), layers / stages);
   const int rest = layers % stages;
   if (rest == 0) return out;
-  if (s.stack.partition == Partition::EmbeddingAndHead && (layers + 2) % stages == 0 && stages > 1) {
+  if (s.stack.partition == Partition::EmbeddingAndHead && (layers + 2) % stages == 0 &&
+      stages > 1) {
     std::fill(out.begin(), out.end(), (layers + 2) / stages);
     out.front() -= 1;
     out.back() -= 1;
@@ -101,14 +104,14 @@ std::vector<int> stage_layers(const Scenario& s) {
   const std::int64_t stages = std::int64_t{s.parallel.pp} * s.schedule.chunks;
   if (stages > layers && s.parallel.stage_layers.empty() && !s.costs) {
     throw Error(at(s, "parallel.pp"),
-                "pp*chunks = " + std::to_string(stages) + " stages for " + std::to_string(layers) + " layers",
+                "pp*chunks = " + std::to_string(stages) + " stages for " + std::to_string(layers) +
+                    " layers",
                 "at most one stage per layer");
   }
   if (s.parallel.stage_layers.empty()) return deal_layers(s, layers, static_cast<int>(stages));
   const std::vector<int>& given = s.parallel.stage_layers;
   if (static_cast<std::int64_t>(given.size()) != stages) {
-    throw Error(at(s, "parallel.stage_layers"),
-                "has " + std::to_string(given.size()) + " entries",
+    throw Error(at(s, "parallel.stage_layers"), "has " + std::to_string(given.size()) + " entries",
                 "pp*chunks = " + std::to_string(stages) + " are needed");
   }
   const std::int64_t sum = std::accumulate(given.begin(), given.end(), std::int64_t{0});
@@ -161,11 +164,13 @@ Plan make_plan(const Scenario& s) {
   if (microbatches * s.parallel.pp * s.schedule.chunks > kMaxActions) {
     throw Error(at(s, "batch.global"),
                 std::to_string(microbatches) + " microbatches over " +
-                    std::to_string(s.parallel.pp * s.schedule.chunks) + " stages are too many to simulate",
+                    std::to_string(s.parallel.pp * s.schedule.chunks) +
+                    " stages are too many to simulate",
                 "a smaller batch or a larger batch.micro");
   }
   plan.microbatches = static_cast<int>(microbatches);
-  plan.tokens = static_cast<double>(s.batch.micro) * static_cast<double>(s.batch.sequence) / s.parallel.cp;
+  plan.tokens =
+      static_cast<double>(s.batch.micro) * static_cast<double>(s.batch.sequence) / s.parallel.cp;
   int first = 0;
   for (const int layers : stage_layers(s)) {
     plan.stages.push_back({first, layers, false, false, 0});
@@ -222,8 +227,8 @@ CollectiveGroup from_layout(const Scenario& s, const GroupLayout& layout, int fi
 
 }  // namespace
 
-CollectiveGroup group_of(const Plan& plan, const Scenario& s, std::span<const std::string_view> names,
-                         int first_device) {
+CollectiveGroup group_of(const Plan& plan, const Scenario& s,
+                         std::span<const std::string_view> names, int first_device) {
   const Mesh& mesh = plan.meshes.front();
   std::vector<Axis> axes;
   int last = first_device;
@@ -239,8 +244,8 @@ CollectiveGroup group_of(const Plan& plan, const Scenario& s, std::span<const st
 }
 
 CollectiveGroup pair_of(const Scenario& s, int from, int to) {
-  return from_layout(s, layout_of_pair(s.cluster, from, to), std::min(from, to),
-                     std::max(from, to), nullptr);
+  return from_layout(s, layout_of_pair(s.cluster, from, to), std::min(from, to), std::max(from, to),
+                     nullptr);
 }
 
 }  // namespace paceline::models

@@ -41,9 +41,9 @@ struct Stage {
 /// Where everything lies: the answer to "which rank holds what", before any time is known.
 struct Plan {
   std::vector<Mesh> meshes;
-  std::vector<Stage> stages;       ///< pp*chunks, in model order; stage s runs on pipeline rank s % pp
-  int microbatches = 1;            ///< per replica and step
-  double tokens = 0;               ///< of one microbatch on one rank (after cp)
+  std::vector<Stage> stages;  ///< pp*chunks, in model order; stage s runs on pipeline rank s % pp
+  int microbatches = 1;       ///< per replica and step
+  double tokens = 0;          ///< of one microbatch on one rank (after cp)
   int world_size = 1;
   /// How many ranks one simulated lane stands for (tp*cp*dp of a dense mesh).
   std::int64_t members_per_lane = 1;

@@ -73,8 +73,8 @@ void write_cluster(Lines& lines, const Cluster& c) {
                              ", bandwidth: " + unit_text(level.link.bandwidth) + "}");
     }
     if (g.ports_per_node > 0) {
-      lines.raw("network", "{link: " + g.network.name + ", ports: " +
-                               std::to_string(g.ports_per_node) +
+      lines.raw("network", "{link: " + g.network.name +
+                               ", ports: " + std::to_string(g.ports_per_node) +
                                ", bandwidth: " + unit_text(g.network.bandwidth) + "}");
     }
     lines.close();
@@ -100,8 +100,14 @@ void write_stack(Lines& lines, const Stack& s) {
 void write_layout(Lines& lines, const Scenario& s) {
   const Parallel& p = s.parallel;
   lines.open("parallel");
-  for (const auto& [key, value] : {std::pair{"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"dp", p.dp},
-                                   {"ep", p.ep}, {"etp", p.etp}, {"zero", p.zero}, {"shard", p.shard}}) {
+  for (const auto& [key, value] : {std::pair{"tp", p.tp},
+                                   {"pp", p.pp},
+                                   {"cp", p.cp},
+                                   {"dp", p.dp},
+                                   {"ep", p.ep},
+                                   {"etp", p.etp},
+                                   {"zero", p.zero},
+                                   {"shard", p.shard}}) {
     lines.number(key, std::int64_t{value});
   }
   std::string order;
@@ -130,10 +136,14 @@ void write_layout(Lines& lines, const Scenario& s) {
 
 std::string_view to_text(Recompute recompute) {
   switch (recompute) {
-    case Recompute::None: return "none";
-    case Recompute::Selective: return "selective";
-    case Recompute::Full: return "full";
-    case Recompute::Blockwise: return "blockwise";
+    case Recompute::None:
+      return "none";
+    case Recompute::Selective:
+      return "selective";
+    case Recompute::Full:
+      return "full";
+    case Recompute::Blockwise:
+      return "blockwise";
   }
   return "";
 }
@@ -155,8 +165,8 @@ std::string resolved_text(const Scenario& s) {
     lines.number("recompute_layers", std::int64_t{s.recompute_layers});
   }
   lines.text("attention", s.attention);
-  lines.raw("optimizer", "{name: " + s.optimizer.name + ", master: " +
-                             std::string(to_text(s.optimizer.master)) +
+  lines.raw("optimizer", "{name: " + s.optimizer.name +
+                             ", master: " + std::string(to_text(s.optimizer.master)) +
                              ", states: " + std::string(to_text(s.optimizer.states)) + "}");
   if (s.costs) {
     lines.raw("costs", "{forward: " + unit_text(s.costs->forward) +

@@ -60,14 +60,16 @@ Parallel read_parallel(Fields fields, int devices) {
     p.dp = degree(fields, "dp");
     const std::int64_t world = replica > devices ? replica : replica * p.dp;
     if (world > devices) {
-      fields.fail("dp", "tp*pp*cp*dp needs " + std::to_string(world) + " devices, the cluster has " +
-                            std::to_string(devices),
+      fields.fail("dp",
+                  "tp*pp*cp*dp needs " + std::to_string(world) + " devices, the cluster has " +
+                      std::to_string(devices),
                   "more nodes or smaller degrees");
     }
   } else {
     if (replica > devices || devices % replica != 0) {
-      fields.fail("tp", "tp*pp*cp = " + std::to_string(replica) + " does not divide the " +
-                            std::to_string(devices) + " devices of the cluster",
+      fields.fail("tp",
+                  "tp*pp*cp = " + std::to_string(replica) + " does not divide the " +
+                      std::to_string(devices) + " devices of the cluster",
                   "change a degree or the number of nodes, or say dp");
     }
     p.dp = static_cast<int>(devices / replica);
@@ -151,8 +153,7 @@ GivenCosts read_costs(Fields fields) {
 void read_recompute(Fields& fields, Scenario& scenario) {
   scenario.recompute = fields.choice<Recompute>("recompute", kRecomputes, Recompute::None);
   if (scenario.recompute == Recompute::Blockwise) {
-    scenario.recompute_layers =
-        static_cast<int>(fields.integer("recompute_layers", 1, 1'000'000));
+    scenario.recompute_layers = static_cast<int>(fields.integer("recompute_layers", 1, 1'000'000));
   } else if (fields.has("recompute_layers")) {
     fields.fail("recompute_layers", "only means something with recompute: blockwise");
   }
@@ -168,9 +169,10 @@ void check_precision(Fields& fields, const Scenario& scenario) {
         valid += (valid.empty() ? "" : ", ") + std::string(name);
       }
     }
-    fields.fail("precision",
-                group.device.name + " has no " + std::string(to_text(scenario.precision)) + " units",
-                "one of " + valid);
+    fields.fail(
+        "precision",
+        group.device.name + " has no " + std::string(to_text(scenario.precision)) + " units",
+        "one of " + valid);
   }
 }
 
@@ -189,9 +191,9 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
   }
   for (const NodeGroup& group : s.cluster.groups) {
     s.profiles.push_back(read_profile(group.device.profile));
-    s.tables.push_back(group.levels.empty()
-                           ? CollectiveTable{}
-                           : read_collective_table(group.levels.back().link, group.device.generation));
+    s.tables.push_back(group.levels.empty() ? CollectiveTable{}
+                                            : read_collective_table(group.levels.back().link,
+                                                                    group.device.generation));
   }
   const base::Value empty_map{base::Value::Kind::Map, {}, {}, false, {}, {}};
   s.parallel = read_parallel(

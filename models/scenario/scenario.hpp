@@ -24,8 +24,8 @@ enum class ContextParallel {
 struct Parallel {
   int tp = 1, pp = 1, dp = 1, cp = 1, ep = 1, etp = 1;
   std::vector<std::string> order{"tp", "cp", "ep", "dp", "pp"};  ///< innermost first
-  int zero = 0;                 ///< 0..3: what dp shards (optimizer, +gradients, +parameters)
-  int shard = 0;                ///< HSDP: ranks that share one set of shards; 0 = the whole dp group
+  int zero = 0;   ///< 0..3: what dp shards (optimizer, +gradients, +parameters)
+  int shard = 0;  ///< HSDP: ranks that share one set of shards; 0 = the whole dp group
   bool sequence_parallel = false;
   ContextParallel context = ContextParallel::Ring;
   std::vector<int> stage_layers;  ///< layers per stage; empty = the stack's partition rule
@@ -36,18 +36,18 @@ enum class Dispatch { Fixed, Ready };
 
 struct ScheduleChoice {
   std::string name = "1f1b";
-  int chunks = 1;               ///< virtual stages per rank
+  int chunks = 1;  ///< virtual stages per rank
   Dispatch dispatch = Dispatch::Fixed;
 };
 
 struct Batch {
-  std::int64_t global = 0;      ///< sequences per step
-  std::int64_t micro = 1;       ///< sequences per microbatch and replica
-  std::int64_t sequence = 0;    ///< tokens
+  std::int64_t global = 0;    ///< sequences per step
+  std::int64_t micro = 1;     ///< sequences per microbatch and replica
+  std::int64_t sequence = 0;  ///< tokens
 };
 
 struct OptimizerChoice {
-  std::string name = "adamw";   ///< adam, adamw, sgd
+  std::string name = "adamw";  ///< adam, adamw, sgd
   Precision master = Precision::Fp32;
   Precision states = Precision::Fp32;
 };
@@ -55,8 +55,9 @@ struct OptimizerChoice {
 /// Stage times given instead of modelled: a published profile, per microbatch and stage.
 struct GivenCosts {
   base::Seconds forward, input_gradient, weight_gradient, hop;
-  base::Bytes activation;       ///< of one microbatch on one stage
-  int layers = 0;               ///< of the stage that was timed: others scale, ends are modelled; 0: every stage takes the given times
+  base::Bytes activation;  ///< of one microbatch on one stage
+  int layers = 0;  ///< of the stage that was timed: others scale, ends are modelled; 0: every stage
+                   ///< takes the given times
 };
 
 struct Scenario {
@@ -64,22 +65,24 @@ struct Scenario {
   Model model;
   Cluster cluster;
   Stack stack;
-  std::vector<Profile> profiles;      ///< one per NodeGroup of the cluster
-  std::vector<CollectiveTable> tables;  ///< measured collectives of each group's outermost device link
+  std::vector<Profile> profiles;  ///< one per NodeGroup of the cluster
+  std::vector<CollectiveTable>
+      tables;  ///< measured collectives of each group's outermost device link
   Parallel parallel;
   ScheduleChoice schedule;
   Batch batch;
-  Precision precision = Precision::Bf16;  ///< of the linear layers; norms, head and loss stay 16-bit
+  Precision precision =
+      Precision::Bf16;  ///< of the linear layers; norms, head and loss stay 16-bit
   Recompute recompute = Recompute::None;
-  int recompute_layers = 0;           ///< Blockwise: layers per stage that recompute, the first ones
-  std::string attention;              ///< kernel id of the profile, or "eager" / "megatron-fused"
+  int recompute_layers = 0;  ///< Blockwise: layers per stage that recompute, the first ones
+  std::string attention;     ///< kernel id of the profile, or "eager" / "megatron-fused"
   OptimizerChoice optimizer;
   std::optional<GivenCosts> costs;
-  double run_tokens = 0;              ///< tokens of the whole run; 0 = not asked
+  double run_tokens = 0;  ///< tokens of the whole run; 0 = not asked
   std::vector<std::string> assumptions;
-  std::string file;                   ///< as given by the user
-  std::string hash;                   ///< of the resolved text
-  std::string resolved;               ///< the scenario with every default written out, YAML
+  std::string file;      ///< as given by the user
+  std::string hash;      ///< of the resolved text
+  std::string resolved;  ///< the scenario with every default written out, YAML
 };
 
 /// Reads, resolves and checks. Anything wrong is an Error naming the place.

@@ -50,8 +50,8 @@ namespace paceline::models {
 /// label.
 enum class ErrorMetric { Relative, Log, Absolute, Fraction };
 
-/// Limits on absolute errors. For fractions `mean` is the share of wrong labels and `false_positives`
-/// the share of all rows predicted 1 but measured 0.
+/// Limits on absolute errors. For fractions `mean` is the share of wrong labels and
+/// `false_positives` the share of all rows predicted 1 but measured 0.
 struct ErrorLimit {
   std::optional<double> mean, worst, false_positives;
 };

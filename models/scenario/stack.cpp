@@ -71,9 +71,14 @@ constexpr std::array<NumberField, 15> kNumbers{{
 double read_number(Fields& entry, NumberKind kind, double low, double high) {
   double value = 0;
   switch (kind) {
-    case NumberKind::Plain: return entry.number("value", low, high);
-    case NumberKind::Time: value = entry.seconds("value").value; break;
-    case NumberKind::Size: value = entry.bytes("value").value; break;
+    case NumberKind::Plain:
+      return entry.number("value", low, high);
+    case NumberKind::Time:
+      value = entry.seconds("value").value;
+      break;
+    case NumberKind::Size:
+      value = entry.bytes("value").value;
+      break;
   }
   if (value > high) entry.fail("value", "is out of range", "at most " + std::to_string(high));
   return value;
@@ -112,8 +117,7 @@ void read_switches(Fields& fields, Stack& stack) {
   stack.gradient_reduce =
       fields.choice<Precision>("gradient_reduce", kPrecisions, stack.gradient_reduce);
   stack.sharded_logits = fields.flag("sharded_logits", stack.sharded_logits);
-  stack.recompute_stops_early =
-      fields.flag("recompute_stops_early", stack.recompute_stops_early);
+  stack.recompute_stops_early = fields.flag("recompute_stops_early", stack.recompute_stops_early);
   stack.loss = fields.choice<Loss>("loss", kLosses, stack.loss);
   stack.tp_overlap = fields.choice<TpOverlap>("tp_overlap", kTpOverlaps, stack.tp_overlap);
   stack.dp_overlap = fields.choice<DpOverlap>("dp_overlap", kDpOverlaps, stack.dp_overlap);

@@ -23,15 +23,16 @@ enum class TpOverlap {
   Bulk,      ///< as Backward, and forward collectives are split along the GEMM (user buffers)
 };
 enum class DpOverlap {
-  None,      ///< gradients after the last backward, parameters after the optimizer
-  Bucketed,  ///< per layer, beside the last backward and the first forward
+  None,                     ///< gradients after the last backward, parameters after the optimizer
+  Bucketed,                 ///< per layer, beside the last backward and the first forward
   BucketedWithoutPipeline,  ///< as Bucketed with one stage; as None with a pipeline (torch DDP)
 };
 /// Cross-entropy over the vocabulary, by the passes it makes over the logits.
 enum class Loss {
-  VocabParallel,  ///< Megatron: cast, max, subtract, exp, sum, gradient, cast in fp32: 48 B per logit
-  Torch,          ///< F.cross_entropy on a cast: cast 6, log-softmax 8, its backward 10, cast 6: 30 B
-  Fused,          ///< two fp32 passes forward and one backward: 24 B
+  VocabParallel,  ///< Megatron: cast, max, subtract, exp, sum, gradient, cast in fp32: 48 B per
+                  ///< logit
+  Torch,  ///< F.cross_entropy on a cast: cast 6, log-softmax 8, its backward 10, cast 6: 30 B
+  Fused,  ///< two fp32 passes forward and one backward: 24 B
 };
 /// How layers are dealt to stages that do not divide them.
 enum class Partition {
@@ -60,34 +61,37 @@ struct Stack {
   bool fused_rotary = true;
   bool dropout = true;
   bool fused_bias_dropout = true;
-  bool fused_activation = true;       ///< bias and activation in one kernel
+  bool fused_activation = true;  ///< bias and activation in one kernel
   Accumulation accumulation = Accumulation::MainGrad32;
   Precision gradient_reduce = Precision::Fp32;
-  bool sharded_logits = true;         ///< over tp; false: every rank holds the whole vocabulary
+  bool sharded_logits = true;  ///< over tp; false: every rank holds the whole vocabulary
   Loss loss = Loss::VocabParallel;
-  bool recompute_stops_early = false; ///< full recomputation ends before the last GEMM, whose output no gradient needs (PyTorch non-reentrant checkpoints)
+  bool recompute_stops_early =
+      false;  ///< full recomputation ends before the last GEMM, whose output no gradient needs
+              ///< (PyTorch non-reentrant checkpoints)
 
   // Overlap.
   TpOverlap tp_overlap = TpOverlap::None;
   DpOverlap dp_overlap = DpOverlap::None;
-  bool zero_all_reduce = false;       ///< ZeRO 1 all-reduces gradients before it keeps its shard
-  bool p2p_blocking = true;           ///< sends occupy the compute stream
-  bool p2p_scatter_gather = false;    ///< each tp rank sends 1/tp, gathered on arrival
-  bool blocking_launch = false;       ///< host time adds to device time instead of hiding behind it
+  bool zero_all_reduce = false;     ///< ZeRO 1 all-reduces gradients before it keeps its shard
+  bool p2p_blocking = true;         ///< sends occupy the compute stream
+  bool p2p_scatter_gather = false;  ///< each tp rank sends 1/tp, gathered on arrival
+  bool blocking_launch = false;     ///< host time adds to device time instead of hiding behind it
   Partition partition = Partition::Even;
 
   // Numbers, in the order of the list in the file; defaults mean "no effect".
-  double sustained = 1;               ///< GEMM rate over the profile's
-  double elementwise = 1;             ///< bytes of elementwise kernels over the counted ones
-  double tp_exposed = 0;              ///< share of an overlapped tp collective that stays exposed
-  double tp_factor = 1;               ///< time of tp collectives over the model's
-  double overlap_slowdown = 1;        ///< compute beside a communication stream runs at 1/this
-  double attention_factor = 1;        ///< attention rate over the kernel's published curve
-  double scale_loss = 0;              ///< relative step-time loss per doubling of nodes
-  base::Seconds step_overhead;        ///< per step: data, logging, synchronisation
-  base::Seconds host_layer_forward;   ///< host time per layer and microbatch
+  double sustained = 1;              ///< GEMM rate over the profile's
+  double elementwise = 1;            ///< bytes of elementwise kernels over the counted ones
+  double tp_exposed = 0;             ///< share of an overlapped tp collective that stays exposed
+  double tp_factor = 1;              ///< time of tp collectives over the model's
+  double overlap_slowdown = 1;       ///< compute beside a communication stream runs at 1/this
+  double attention_factor = 1;       ///< attention rate over the kernel's published curve
+  double scale_loss = 0;             ///< relative step-time loss per doubling of nodes
+  base::Seconds step_overhead;       ///< per step: data, logging, synchronisation
+  base::Seconds host_layer_forward;  ///< host time per layer and microbatch
   base::Seconds host_layer_backward;
-  base::Seconds p2p_host;             ///< idle time of the device around a blocking message: it is synchronised, then the host issues again
+  base::Seconds p2p_host;             ///< idle time of the device around a blocking message: it is
+                                      ///< synchronised, then the host issues again
   base::Seconds collective_overhead;  ///< per dp or FSDP collective call, on top of the model
   double activation_overhead = 1;     ///< allocated activations over the counted ones
   base::Bytes runtime_memory;         ///< context, communicators, workspaces, allocator slack

@@ -14,19 +14,19 @@ constexpr double kDropoutCost = 1.35;
 struct Bytes2 {
   double forward, backward;
 };
-constexpr Bytes2 kNormFused{4, 10};         // read x, write y | read dy, x; write dx; partial sums
-constexpr Bytes2 kNormEager{64, 109};       // fp32 casts, square, mean, rsqrt, two products, ...
-constexpr Bytes2 kResidual{6, 2};           // read x and r, write | gradient add of the branch
-constexpr Bytes2 kResidualDropout{2, 4};    // around the dropout part, fused
+constexpr Bytes2 kNormFused{4, 10};       // read x, write y | read dy, x; write dx; partial sums
+constexpr Bytes2 kNormEager{64, 109};     // fp32 casts, square, mean, rsqrt, two products, ...
+constexpr Bytes2 kResidual{6, 2};         // read x and r, write | gradient add of the branch
+constexpr Bytes2 kResidualDropout{2, 4};  // around the dropout part, fused
 constexpr Bytes2 kResidualDropoutEager{10, 8};
-constexpr double kDropoutBytes = 5;         // read 2, write 2, mask 1
-constexpr Bytes2 kGated{6, 10};             // two reads and a write | three reads, two writes
+constexpr double kDropoutBytes = 5;  // read 2, write 2, mask 1
+constexpr Bytes2 kGated{6, 10};      // two reads and a write | three reads, two writes
 constexpr Bytes2 kPlain{4, 6};
 constexpr double kUnfusedActivation = 1.9;  // squared ReLU as relu then pow: two round trips
 constexpr Bytes2 kSoftmaxFused{4, 6};       // per score: scale, mask and softmax in one kernel
 constexpr Bytes2 kSoftmaxEager{30, 26};     // scale, mask, fp32 cast, softmax, cast
 constexpr Bytes2 kRotary{4, 4};
-constexpr Bytes2 kRotaryEager{30, 30};      // fp32 casts, two products, rotated half, sum
+constexpr Bytes2 kRotaryEager{30, 30};  // fp32 casts, two products, rotated half, sum
 constexpr double kLossForwardShare = 0.6;
 
 /// Builds the list of one phase.
@@ -100,8 +100,8 @@ bool bulk(const Builder& b) { return b.stack().tp_overlap == TpOverlap::Bulk; }
 /// Into a column-parallel GEMM: gathers the sequence shards (nothing to do without them).
 void enter_forward(Builder& b, double hidden, std::string_view name) {
   if (b.shape().tp == 1 || !b.shape().sequence_parallel) return;
-  b.collective(name, Phase::Forward, CollectiveOp::AllGather, GroupAxis::Tp, 2 * b.tokens() * hidden,
-               bulk(b) ? 1 : 0);
+  b.collective(name, Phase::Forward, CollectiveOp::AllGather, GroupAxis::Tp,
+               2 * b.tokens() * hidden, bulk(b) ? 1 : 0);
 }
 
 /// Out of a row-parallel GEMM. With bulk overlap the reduction is pipelined with the GEMM that
@@ -154,9 +154,12 @@ void column_parallel_backward(Builder& b, std::string_view input, std::string_vi
 /// Bytes per logit, forward and backward together (see Loss).
 double loss_bytes(Loss loss) {
   switch (loss) {
-    case Loss::VocabParallel: return 48;
-    case Loss::Torch: return 30;
-    case Loss::Fused: return 24;
+    case Loss::VocabParallel:
+      return 48;
+    case Loss::Torch:
+      return 30;
+    case Loss::Fused:
+      return 24;
   }
   return 0;
 }
@@ -194,7 +197,8 @@ void context_exchange(Builder& b, const Attention& a, Phase phase) {
   } else {
     // Keys and values travel again, their gradients travel with them.
     b.collective("gather KV", phase, CollectiveOp::AllGather, GroupAxis::Cp, full, ring ? 1 : 0);
-    b.collective("reduce dKV", phase, CollectiveOp::ReduceScatter, GroupAxis::Cp, full, ring ? 1 : 0);
+    b.collective("reduce dKV", phase, CollectiveOp::ReduceScatter, GroupAxis::Cp, full,
+                 ring ? 1 : 0);
   }
 }
 
@@ -271,11 +275,14 @@ void projections_forward(Builder& b, const Model& model, const Attention& a) {
       b.gemm("Q down", Phase::Forward, b.tokens(), static_cast<double>(a.q_rank), h, p);
       b.stream("Q norm", Phase::Forward, 4 * b.tokens() * static_cast<double>(a.q_rank));
     }
-    b.gemm("Q up", Phase::Forward, b.tokens(), w.q, a.q_rank > 0 ? static_cast<double>(a.q_rank) : h, p);
-    b.gemm("KV down", Phase::Forward, b.tokens(), static_cast<double>(a.kv_rank + a.rope_dim), h, p);
+    b.gemm("Q up", Phase::Forward, b.tokens(), w.q,
+           a.q_rank > 0 ? static_cast<double>(a.q_rank) : h, p);
+    b.gemm("KV down", Phase::Forward, b.tokens(), static_cast<double>(a.kv_rank + a.rope_dim), h,
+           p);
     b.stream("KV norm", Phase::Forward, 4 * b.tokens() * static_cast<double>(a.kv_rank));
-    b.gemm("KV up", Phase::Forward, b.tokens(), heads * static_cast<double>(a.nope_dim + a.value_dim),
-           static_cast<double>(a.kv_rank), p);
+    b.gemm("KV up", Phase::Forward, b.tokens(),
+           heads * static_cast<double>(a.nope_dim + a.value_dim), static_cast<double>(a.kv_rank),
+           p);
     return;
   }
   b.gemm("QKV", Phase::Forward, b.tokens(), w.q * (a.output_gate ? 2 : 1) + 2 * w.kv, h, p);
@@ -296,7 +303,8 @@ void projections_backward(Builder& b, const Model& model, const Attention& a) {
     b.gemm("Q up dX", Phase::Input, b.tokens(), q > 0 ? q : h, w.q, p);
     b.gemm("Q up dW", Phase::Weight, q > 0 ? q : h, w.q, b.tokens(), p);
     b.stream("latent norms", Phase::Input, 10 * b.tokens() * (q + kv));
-    column_parallel_backward(b, "KV down dX", "KV down dW", h, kv + static_cast<double>(a.rope_dim), p);
+    column_parallel_backward(b, "KV down dX", "KV down dW", h, kv + static_cast<double>(a.rope_dim),
+                             p);
     if (q > 0) {
       b.gemm("Q down dX", Phase::Input, b.tokens(), h, q, p);
       b.gemm("Q down dW", Phase::Weight, h, q, b.tokens(), p);
@@ -342,10 +350,15 @@ double fp8_cast_bytes(const Builder& b, const Model& model, const Layer& layer, 
 void accumulate(Builder& b, const Model& model, const Layer& layer) {
   double per_parameter = 0;
   switch (b.stack().accumulation) {
-    case Accumulation::Autograd16: per_parameter = 6; break;
+    case Accumulation::Autograd16:
+      per_parameter = 6;
+      break;
     case Accumulation::MainGrad32:
-    case Accumulation::Separate32: per_parameter = 10; break;
-    case Accumulation::Fused32: return;
+    case Accumulation::Separate32:
+      per_parameter = 10;
+      break;
+    case Accumulation::Fused32:
+      return;
   }
   b.stream("accumulate", Phase::Weight,
            per_parameter * static_cast<double>(layer_parameters(model, layer)) / b.t(), true);
@@ -355,7 +368,8 @@ void accumulate(Builder& b, const Model& model, const Layer& layer) {
 
 LayerShape layer_shape(const Scenario& s) {
   LayerShape shape;
-  shape.tokens = static_cast<double>(s.batch.micro) * static_cast<double>(s.batch.sequence) / s.parallel.cp;
+  shape.tokens =
+      static_cast<double>(s.batch.micro) * static_cast<double>(s.batch.sequence) / s.parallel.cp;
   shape.sequence = static_cast<double>(s.batch.sequence);
   shape.sequences = static_cast<double>(s.batch.micro);
   shape.tp = s.parallel.tp;
@@ -403,7 +417,8 @@ void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer
   b.stream("fp8 casts", Phase::Forward, fp8_cast_bytes(b, model, layer, true), true);
 }
 
-void append_backward(std::vector<Op>& ops, const Model& model, const Layer& layer, const LayerShape& shape) {
+void append_backward(std::vector<Op>& ops, const Model& model, const Layer& layer,
+                     const LayerShape& shape) {
   Builder b(ops, shape);
   const auto h = static_cast<double>(model.hidden);
   const Widths w = widths(layer.attention, b.t());
@@ -436,7 +451,8 @@ void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const Layer
   score_core_forward(b, layer.attention, Phase::Input);
 }
 
-void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape, Phase phase) {
+void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
+                      Phase phase) {
   Builder b(ops, shape);
   const auto h = static_cast<double>(model.hidden);
   const bool forward = phase == Phase::Forward;
@@ -456,7 +472,8 @@ void append_head(std::vector<Op>& ops, const Model& model, const LayerShape& sha
   Builder b(ops, shape);
   const auto h = static_cast<double>(model.hidden);
   const double vocab = static_cast<double>(model.vocab) / b.t();
-  const double logits = shape.tokens * (shape.stack->sharded_logits ? vocab : static_cast<double>(model.vocab));
+  const double logits =
+      shape.tokens * (shape.stack->sharded_logits ? vocab : static_cast<double>(model.vocab));
   const double loss = logits * loss_bytes(shape.stack->loss);
   const Precision p = shape.precision == Precision::Fp8 ? Precision::Bf16 : shape.precision;
   if (phase == Phase::Forward) {

@@ -28,22 +28,23 @@ struct Op {
   bool accumulates = false;  ///< output read and written in fp32 (fused gradient accumulation)
   // Stream: HBM bytes moved. Collective: bytes of the full array. Attention: unused.
   double bytes = 0;
-  bool exact = false;        ///< Stream: not scaled by the stack's elementwise factor (casts, loss, accumulation)
+  bool exact =
+      false;  ///< Stream: not scaled by the stack's elementwise factor (casts, loss, accumulation)
   // Attention: floating-point operations actually needed (half of the square when causal).
   double flops = 0;
-  double sequence = 0;       ///< Attention: tokens of one kernel call, for its efficiency curve
+  double sequence = 0;  ///< Attention: tokens of one kernel call, for its efficiency curve
   int head_dim = 0;
   // Collective.
   CollectiveOp collective = CollectiveOp::AllReduce;
   GroupAxis axis = GroupAxis::Tp;
-  int beside = 0;            ///< runs beside this many following operations; 0 = exposed
+  int beside = 0;  ///< runs beside this many following operations; 0 = exposed
 };
 
 /// What a layer is computed with: everything its kernels depend on beyond the layer itself.
 struct LayerShape {
-  double tokens = 0;      ///< of one microbatch on one rank (micro * sequence / cp)
-  double sequence = 0;    ///< of one document, before cp
-  double sequences = 1;   ///< micro
+  double tokens = 0;     ///< of one microbatch on one rank (micro * sequence / cp)
+  double sequence = 0;   ///< of one document, before cp
+  double sequences = 1;  ///< micro
   int tp = 1, cp = 1;
   bool sequence_parallel = false;
   ContextParallel context = ContextParallel::Ring;
@@ -57,13 +58,15 @@ LayerShape layer_shape(const Scenario& scenario);
 /// `to_last_input` stops before the last GEMM: all that a backward needs recomputed.
 void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer,
                     const LayerShape& shape, bool to_last_input = false);
-void append_backward(std::vector<Op>& ops, const Model& model, const Layer& layer, const LayerShape& shape);
+void append_backward(std::vector<Op>& ops, const Model& model, const Layer& layer,
+                     const LayerShape& shape);
 /// What is computed again before the backward of a layer under selective recomputation: the
 /// attention core between the projections (Korthikanti et al. 2022, section 5).
 void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape);
 
 /// The ends: token embedding on the first stage, final norm, LM head and loss on the last.
-void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape, Phase phase);
+void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
+                      Phase phase);
 void append_head(std::vector<Op>& ops, const Model& model, const LayerShape& shape, Phase phase);
 
 /// Matrix FLOPs of a list: GEMMs and attention, multiply-add as two.

@@ -20,14 +20,14 @@ enum class Activation { Gelu, Silu, Relu, SquaredRelu };
 struct Attention {
   AttentionKind kind = AttentionKind::Heads;
   std::int64_t heads = 0, kv_heads = 0;
-  std::int64_t head_dim = 0;      ///< of queries and keys; heads*head_dim need not equal hidden
-  std::int64_t value_dim = 0;     ///< of values; equals head_dim except for MLA
-  std::int64_t window = 0;        ///< sliding window or chunk in tokens; 0 = whole sequence
+  std::int64_t head_dim = 0;   ///< of queries and keys; heads*head_dim need not equal hidden
+  std::int64_t value_dim = 0;  ///< of values; equals head_dim except for MLA
+  std::int64_t window = 0;     ///< sliding window or chunk in tokens; 0 = whole sequence
   bool qkv_bias = false, out_bias = false;
-  bool output_gate = false;       ///< queries carry a gate of the same width (Qwen3-Next)
-  bool shared_kv = false;         ///< keys double as values: no value projection
-  bool reuses_kv = false;         ///< keys and values of an earlier layer: no projection of either
-  bool sinks = false;             ///< one learned logit per head
+  bool output_gate = false;  ///< queries carry a gate of the same width (Qwen3-Next)
+  bool shared_kv = false;    ///< keys double as values: no value projection
+  bool reuses_kv = false;    ///< keys and values of an earlier layer: no projection of either
+  bool sinks = false;        ///< one learned logit per head
   QkNorm qk_norm = QkNorm::None;
   // MLA
   std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0, nope_dim = 0;
@@ -39,7 +39,7 @@ struct Attention {
 struct Mlp {
   std::int64_t width = 0;  ///< 0 = none
   Activation activation = Activation::Gelu;
-  bool gated = false;      ///< up and gate projections (SwiGLU, GeGLU)
+  bool gated = false;  ///< up and gate projections (SwiGLU, GeGLU)
   bool bias = false;
   bool operator==(const Mlp&) const = default;
 };
@@ -58,10 +58,10 @@ struct Experts {
 /// One kind of layer; a model lists its layers by kind.
 struct Layer {
   Attention attention;
-  Mlp mlp;          ///< dense part; may stand beside experts
+  Mlp mlp;  ///< dense part; may stand beside experts
   Experts experts;
-  int norms = 2;    ///< full-width norms of the block
-  bool parallel = false;  ///< attention and MLP read the same input
+  int norms = 2;                      ///< full-width norms of the block
+  bool parallel = false;              ///< attention and MLP read the same input
   std::int64_t extra_parameters = 0;  ///< small named leftovers a family has (gates, scales)
   bool operator==(const Layer&) const = default;
 };
@@ -72,24 +72,26 @@ struct Model {
   std::string source;
   std::int64_t hidden = 0;
   std::int64_t vocab = 0;
-  std::int64_t positions = 0;      ///< rows of a learned position table; 0 = rotary or ALiBi
-  std::int64_t embedding_dim = 0;  ///< narrower embedding with projections in and out (OPT-350M); 0 = hidden
-  std::int64_t context = 0;        ///< longest sequence the config names; 0 = unknown
-  bool tied = false;               ///< head and embedding are one matrix
+  std::int64_t positions = 0;  ///< rows of a learned position table; 0 = rotary or ALiBi
+  std::int64_t embedding_dim =
+      0;  ///< narrower embedding with projections in and out (OPT-350M); 0 = hidden
+  std::int64_t context = 0;  ///< longest sequence the config names; 0 = unknown
+  bool tied = false;         ///< head and embedding are one matrix
   bool head_bias = false;
   bool final_norm = true;
-  bool embedding_norm = false;     ///< a norm after the embedding (BLOOM)
+  bool embedding_norm = false;  ///< a norm after the embedding (BLOOM)
   NormKind norm = NormKind::Layer;
-  bool norm_bias = true;           ///< LayerNorm without bias exists (MPT, DBRX)
-  bool norm_weight = true;         ///< a norm without learned values exists (OLMo 1)
+  bool norm_bias = true;    ///< LayerNorm without bias exists (MPT, DBRX)
+  bool norm_weight = true;  ///< a norm without learned values exists (OLMo 1)
   bool rotary = false;
   std::vector<Layer> kinds;
-  std::vector<int> layers;         ///< kind of each layer, in order
-  int prediction_layers = 0;       ///< multi-token-prediction layers after the last (kind of the last)
+  std::vector<int> layers;    ///< kind of each layer, in order
+  int prediction_layers = 0;  ///< multi-token-prediction layers after the last (kind of the last)
   std::int64_t vision_parameters = 0;  ///< image tower and projector, where they could be counted
   int scale_block = 0;  ///< FP8 checkpoints keep one scale per block x block weights; 0 = none
   std::int64_t extra_parameters = 0;
-  std::vector<std::string> notes;  ///< what the config leaves out or was assumed: shown as assumptions
+  std::vector<std::string>
+      notes;  ///< what the config leaves out or was assumed: shown as assumptions
 };
 
 /// Parameters of one layer, of its part that every token uses, and of the parts of the ends.

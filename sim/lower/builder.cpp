@@ -14,9 +14,9 @@ using models::Scenario;
 
 constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
 
-/// Bytes an optimizer step moves per parameter of its shard: fp32 Adam 28 (read gradient, master and
-/// two moments; write master and moments), unscale and overflow check 8, norm 4, clip 8, cast and
-/// copy back 8. SGD without moments needs the same minus the moments.
+/// Bytes an optimizer step moves per parameter of its shard: fp32 Adam 28 (read gradient, master
+/// and two moments; write master and moments), unscale and overflow check 8, norm 4, clip 8, cast
+/// and copy back 8. SGD without moments needs the same minus the moments.
 constexpr double kAdamBytes = 56;
 constexpr double kSgdBytes = 40;
 
@@ -30,9 +30,11 @@ double hop_seconds(const Scenario& s, const Plan& plan, const CostContext& c, in
   const bool sharded = s.parallel.sequence_parallel || s.stack.p2p_scatter_gather;
   const double sent = full / (sharded ? s.parallel.tp : 1);
   const models::CollectiveGroup pair = models::pair_of(s, from, to);
-  double seconds = models::collective_time(CollectiveOp::SendRecv, base::Bytes(sent), pair, *c.nccl).time.value;
+  double seconds =
+      models::collective_time(CollectiveOp::SendRecv, base::Bytes(sent), pair, *c.nccl).time.value;
   if (s.stack.p2p_scatter_gather && !s.parallel.sequence_parallel && s.parallel.tp > 1) {
-    seconds += models::collective_time(CollectiveOp::AllGather, base::Bytes(full), c.tp, *c.nccl).time.value;
+    seconds += models::collective_time(CollectiveOp::AllGather, base::Bytes(full), c.tp, *c.nccl)
+                   .time.value;
   }
   return seconds;
 }
@@ -87,18 +89,21 @@ void StepBuilder::make_contexts() {
 void StepBuilder::make_hops() {
   const int stride = plan_.meshes.front().axis("pp").stride;
   const int pp = s_.parallel.pp;
-  const double bytes = 2 * plan_.tokens * static_cast<double>(s_.model.hidden) /
-                       (s_.parallel.sequence_parallel || s_.stack.p2p_scatter_gather ? s_.parallel.tp : 1);
+  const double bytes =
+      2 * plan_.tokens * static_cast<double>(s_.model.hidden) /
+      (s_.parallel.sequence_parallel || s_.stack.p2p_scatter_gather ? s_.parallel.tp : 1);
   for (std::size_t i = 0; i + 1 < plan_.stages.size(); ++i) {
     const int from = static_cast<int>(i) % pp;
     const int to = static_cast<int>(i + 1) % pp;
     Hop hop;
     if (from != to) {
-      hop.seconds = s_.costs ? s_.costs->hop.value
-                             : hop_seconds(s_, plan_, *stage_context_[i], from * stride, to * stride);
+      hop.seconds = s_.costs
+                        ? s_.costs->hop.value
+                        : hop_seconds(s_, plan_, *stage_context_[i], from * stride, to * stride);
       const double host = s_.stack.p2p_blocking ? s_.stack.p2p_host.value : 0;
       hop.seconds += host;
-      const bool same = !hops_.empty() && hops_.back().seconds == hop.seconds && hops_.back().down != 0;
+      const bool same =
+          !hops_.empty() && hops_.back().seconds == hop.seconds && hops_.back().down != 0;
       if (same) {
         hop = hops_.back();
       } else {
@@ -241,7 +246,8 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
     gathered = next;
     if (reduces && part.reduce_bytes > 0) {
       last_dp_[task.lane] =
-          add_dp(action.lane, s_.parallel.zero >= 1 ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
+          add_dp(action.lane,
+                 s_.parallel.zero >= 1 ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
                  part.reduce_bytes, {&done, 1}, Part::ExposedDp);
     }
   }
@@ -253,20 +259,24 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
 }
 
 TaskId StepBuilder::add_message(const ActionContext& action, TaskId after) {
-  const Hop& hop = hops_[static_cast<std::size_t>(action.forward ? action.stage : action.stage - 1)];
+  const Hop& hop =
+      hops_[static_cast<std::size_t>(action.forward ? action.stage : action.stage - 1)];
   Task task;
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
   task.kind = TaskKind::Message;
   task.segment = action.forward ? hop.down : hop.up;
   task.seconds = hop.seconds;
-  task.stream = s_.stack.p2p_blocking ? Stream::Compute : action.forward ? Stream::PpDown : Stream::PpUp;
+  task.stream = s_.stack.p2p_blocking ? Stream::Compute
+                : action.forward      ? Stream::PpDown
+                                      : Stream::PpUp;
   return add(task, {&after, 1});
 }
 
 /// Collectives over the ranks that hold the same parameters. HSDP: inside the shard group, then
 /// (reductions only) across the groups.
-TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes, std::span<const TaskId> deps, Part part) {
+TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes, std::span<const TaskId> deps,
+                           Part part) {
   const std::uint64_t key = static_cast<std::uint64_t>(bytes) * 8 + static_cast<std::uint64_t>(op);
   auto found = std::find_if(dp_segments_.begin(), dp_segments_.end(), [&](const auto& e) {
     return e.first == key && e.second.bytes == bytes;
@@ -279,8 +289,9 @@ TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes, std::span<co
     cost.parts[static_cast<std::size_t>(part)] = cost.seconds;
     cost.bytes[static_cast<std::size_t>(Stream::Dp)] =
         models::bytes_sent_per_rank(op, base::Bytes(bytes), c.dp.ranks).value;
-    const char* name = op == CollectiveOp::AllGather ? "all_gather dp"
-                       : op == CollectiveOp::ReduceScatter ? "reduce_scatter dp" : "all_reduce dp";
+    const char* name = op == CollectiveOp::AllGather       ? "all_gather dp"
+                       : op == CollectiveOp::ReduceScatter ? "reduce_scatter dp"
+                                                           : "all_reduce dp";
     dp_segments_.push_back({key, {bytes, add_segment(graph_, name, cost)}});
     found = dp_segments_.end() - 1;
   }
@@ -303,8 +314,9 @@ void StepBuilder::sync_gradients(int lane) {
   }
   const bool scatter = s_.parallel.zero >= 1 && !s_.stack.zero_all_reduce;
   const TaskId after = last_compute_[static_cast<std::size_t>(lane)];
-  last_dp_[static_cast<std::size_t>(lane)] = add_dp(
-      lane, scatter ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce, bytes, {&after, 1}, Part::ExposedDp);
+  last_dp_[static_cast<std::size_t>(lane)] =
+      add_dp(lane, scatter ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce, bytes,
+             {&after, 1}, Part::ExposedDp);
 }
 
 /// The first and the last pipeline rank both hold a tied embedding and add their gradients.
@@ -316,7 +328,8 @@ void StepBuilder::join_tied_embeddings() {
   const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
                        models::element_bytes(s_.stack.gradient_reduce);
   PassCost cost;
-  cost.seconds = models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes), pair, *c.nccl).time.value;
+  cost.seconds = models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes), pair, *c.nccl)
+                     .time.value;
   cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
   cost.bytes[static_cast<std::size_t>(Stream::Dp)] = bytes;
   const std::uint16_t segment = add_segment(graph_, "all_reduce embedding", cost);
@@ -349,11 +362,14 @@ void StepBuilder::add_optimizer(int lane) {
     gather += work_[i].gather_bytes;
   }
   const int group = s_.parallel.shard > 0 ? s_.parallel.shard : s_.parallel.dp;
-  const double shard = s_.parallel.zero >= 1 ? parameters / (static_cast<double>(group) * s_.parallel.cp) : parameters;
+  const double shard = s_.parallel.zero >= 1
+                           ? parameters / (static_cast<double>(group) * s_.parallel.cp)
+                           : parameters;
   Task task;
   task.lane = static_cast<std::uint32_t>(lane);
   task.kind = TaskKind::Optimizer;
-  task.segment = timed_segment("optimizer", Part::Optimizer, shard * step_bytes(s_) / c.kernels.stream);
+  task.segment =
+      timed_segment("optimizer", Part::Optimizer, shard * step_bytes(s_) / c.kernels.stream);
   task.seconds = graph_.segments[task.segment].seconds;
   const TaskId after = last_dp_[l];
   TaskId last = add(task, {&after, after == kNone ? std::size_t{0} : std::size_t{1}});

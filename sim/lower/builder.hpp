@@ -15,10 +15,11 @@ struct ActionContext {
   int stage = 0;
   bool forward = true;
   std::uint32_t position = 0;  ///< in the lane's order
-  TaskId input = std::numeric_limits<TaskId>::max();  ///< message or action it waits for; max = none
-  bool first = false;          ///< first and last microbatch of this pass of the stage on the lane
+  TaskId input =
+      std::numeric_limits<TaskId>::max();  ///< message or action it waits for; max = none
+  bool first = false;  ///< first and last microbatch of this pass of the stage on the lane
   bool last = false;
-  bool sends = false;          ///< its result goes to another rank
+  bool sends = false;  ///< its result goes to another rank
 };
 
 /// Adds tasks for actions and for the end of the step.
@@ -56,7 +57,8 @@ class StepBuilder {
   TaskId add_whole(const ActionContext& action);
   TaskId add_expanded(const ActionContext& action);
   TaskId add_message(const ActionContext& action, TaskId after);
-  TaskId add_dp(int lane, models::CollectiveOp op, double bytes, std::span<const TaskId> deps, Part part);
+  TaskId add_dp(int lane, models::CollectiveOp op, double bytes, std::span<const TaskId> deps,
+                Part part);
   const Markers& markers(std::uint16_t segment);
   void sync_gradients(int lane);
   void join_tied_embeddings();
@@ -71,15 +73,15 @@ class StepBuilder {
   bool fsdp_ = false;
   bool bucketed_ = false;
   double dp_ranks_ = 1;
-  std::vector<std::unique_ptr<CostContext>> contexts_;     ///< by distinct device group
-  std::vector<const CostContext*> stage_context_;          ///< by stage
-  std::vector<StageWork> work_;                            ///< by stage
-  std::vector<Hop> hops_;                                  ///< by stage: to the next stage
-  std::vector<Markers> markers_;                           ///< by segment
+  std::vector<std::unique_ptr<CostContext>> contexts_;  ///< by distinct device group
+  std::vector<const CostContext*> stage_context_;       ///< by stage
+  std::vector<StageWork> work_;                         ///< by stage
+  std::vector<Hop> hops_;                               ///< by stage: to the next stage
+  std::vector<Markers> markers_;                        ///< by segment
   std::vector<std::pair<std::uint64_t, DpSegments>> dp_segments_;
-  std::vector<TaskId> last_compute_;                       ///< by lane; max = none yet
-  std::vector<TaskId> compute_before_;                     ///< by lane: the one before the last (prefetch window)
-  std::vector<TaskId> last_dp_;                            ///< by lane
+  std::vector<TaskId> last_compute_;    ///< by lane; max = none yet
+  std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)
+  std::vector<TaskId> last_dp_;         ///< by lane
 };
 
 }  // namespace paceline::sim

@@ -34,13 +34,18 @@ PassIndex index_passes(const Program& program) {
 class Emitter {
  public:
   Emitter(const Scenario& scenario, const Plan& plan, const Program& program, StepBuilder& builder)
-      : program_(program), builder_(builder), passes_(index_passes(program)),
-        stages_(static_cast<int>(plan.stages.size())), microbatches_(plan.microbatches) {
+      : program_(program),
+        builder_(builder),
+        passes_(index_passes(program)),
+        stages_(static_cast<int>(plan.stages.size())),
+        microbatches_(plan.microbatches) {
     (void)scenario;
-    const std::size_t cells = static_cast<std::size_t>(stages_) * static_cast<std::size_t>(microbatches_);
+    const std::size_t cells =
+        static_cast<std::size_t>(stages_) * static_cast<std::size_t>(microbatches_);
     for (auto& table : ranks_) table.assign(cells, -1);
     for (std::size_t r = 0; r < program.order.size(); ++r) {
-      for (const Action& a : program.order[r]) ranks_[side(a)][cell(a.stage, a.microbatch)] = static_cast<int>(r);
+      for (const Action& a : program.order[r])
+        ranks_[side(a)][cell(a.stage, a.microbatch)] = static_cast<int>(r);
     }
   }
 
@@ -56,7 +61,8 @@ class Emitter {
       const std::size_t before = left;
       for (std::size_t r = 0; r < program_.order.size(); ++r) {
         const auto& order = program_.order[r];
-        while (next[r] < order.size() && emit_one(order[next[r]], static_cast<int>(r), next[r], lane_of)) {
+        while (next[r] < order.size() &&
+               emit_one(order[next[r]], static_cast<int>(r), next[r], lane_of)) {
           ++next[r];
           --left;
         }
@@ -104,14 +110,15 @@ class Emitter {
   StepBuilder& builder_;
   PassIndex passes_;
   int stages_, microbatches_;
-  std::array<std::vector<int>, 2> ranks_;        ///< rank that runs a pass of (stage, microbatch)
-  std::array<std::vector<TaskId>, 2> arrival_;   ///< task after which the result is at the consumer
-  std::array<std::vector<int>, 2> done_;         ///< microbatches emitted, by stage
+  std::array<std::vector<int>, 2> ranks_;       ///< rank that runs a pass of (stage, microbatch)
+  std::array<std::vector<TaskId>, 2> arrival_;  ///< task after which the result is at the consumer
+  std::array<std::vector<int>, 2> done_;        ///< microbatches emitted, by stage
 };
 
 }  // namespace
 
-TaskGraph lower(const Scenario& scenario, const Plan& plan, const Program& program, const LowerOptions& options) {
+TaskGraph lower(const Scenario& scenario, const Plan& plan, const Program& program,
+                const LowerOptions& options) {
   StepBuilder builder(scenario, plan, options.unfold);
   Emitter emitter(scenario, plan, program, builder);
   for (int replica = 0; replica < builder.replicas(); ++replica) {

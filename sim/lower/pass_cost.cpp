@@ -14,7 +14,9 @@ using models::Op;
 using models::OpKind;
 using models::Phase;
 
-Stream stream_of(const Op& op) { return op.axis == models::GroupAxis::Tp ? Stream::Tp : Stream::Cp; }
+Stream stream_of(const Op& op) {
+  return op.axis == models::GroupAxis::Tp ? Stream::Tp : Stream::Cp;
+}
 
 const models::CollectiveGroup& group_of(const CostContext& c, const Op& op) {
   return op.axis == models::GroupAxis::Tp ? c.tp : c.cp;
@@ -33,7 +35,9 @@ bool overlaps(const std::vector<Op>& ops) {
   return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.beside > 0; });
 }
 
-Part exposed_part(Stream stream) { return stream == Stream::Tp ? Part::ExposedTp : Part::ExposedCp; }
+Part exposed_part(Stream stream) {
+  return stream == Stream::Tp ? Part::ExposedTp : Part::ExposedCp;
+}
 
 /// Compute seconds go to Compute; what the chain waits for goes to the collective it waits for.
 PassCost evaluate_overlapped(const CostContext& context, const std::vector<Op>& ops) {
@@ -69,7 +73,8 @@ PassCost evaluate_serial(const CostContext& context, const std::vector<Op>& ops)
 }
 
 void add_host(const CostContext& context, PassCost& cost, double host) {
-  const double extra = context.scenario->stack.blocking_launch ? host : std::max(0.0, host - cost.seconds);
+  const double extra =
+      context.scenario->stack.blocking_launch ? host : std::max(0.0, host - cost.seconds);
   cost.seconds += extra;
   cost.parts[static_cast<std::size_t>(Part::Host)] += extra;
 }
@@ -82,7 +87,8 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
   std::size_t group = 0;
   int first = 0;
   while (group + 1 < s.cluster.groups.size() &&
-         first_device >= first + s.cluster.groups[group].nodes * s.cluster.groups[group].devices_per_node) {
+         first_device >=
+             first + s.cluster.groups[group].nodes * s.cluster.groups[group].devices_per_node) {
     first += s.cluster.groups[group].nodes * s.cluster.groups[group].devices_per_node;
     ++group;
   }
@@ -165,7 +171,9 @@ PassCost evaluate(const CostContext& context, const std::vector<Op>& ops) {
   for (const Op& op : ops) {
     if (op.kind != OpKind::Collective) continue;
     cost.bytes[static_cast<std::size_t>(stream_of(op))] +=
-        models::bytes_sent_per_rank(op.collective, base::Bytes(op.bytes), group_of(context, op).ranks).value;
+        models::bytes_sent_per_rank(op.collective, base::Bytes(op.bytes),
+                                    group_of(context, op).ranks)
+            .value;
   }
   return cost;
 }

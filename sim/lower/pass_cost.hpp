@@ -14,14 +14,15 @@ namespace paceline::sim {
 struct CostContext {
   const models::Scenario* scenario = nullptr;
   models::KernelModel kernels;
-  models::CollectiveGroup tp, cp, dp;   ///< dp: all ranks that hold the same parameters (dp and cp)
+  models::CollectiveGroup tp, cp, dp;  ///< dp: all ranks that hold the same parameters (dp and cp)
   const models::NcclRelease* nccl = nullptr;
 };
-CostContext cost_context(const models::Scenario& scenario, const models::Plan& plan, int first_device);
+CostContext cost_context(const models::Scenario& scenario, const models::Plan& plan,
+                         int first_device);
 
 struct PassCost {
   double seconds = 0;
-  PartSeconds parts{};                      ///< adds up to seconds
+  PartSeconds parts{};  ///< adds up to seconds
   std::array<double, kStreams> bytes{};
   double flops = 0;
   PassCost& operator+=(const PassCost& other);
@@ -38,10 +39,10 @@ PassCost evaluate(const CostContext& context, const std::vector<models::Op>& ops
 /// One layer, per microbatch. Host time is included as the stack launches: added when launches
 /// block, a floor otherwise.
 struct LayerCost {
-  PassCost forward, backward;   ///< backward with what is recomputed before it
-  double gather_bytes = 0;      ///< parameters of the layer in the compute precision, over tp
-  double reduce_bytes = 0;      ///< its gradients as they are reduced
-  double parameters = 0;        ///< over tp
+  PassCost forward, backward;  ///< backward with what is recomputed before it
+  double gather_bytes = 0;     ///< parameters of the layer in the compute precision, over tp
+  double reduce_bytes = 0;     ///< its gradients as they are reduced
+  double parameters = 0;       ///< over tp
 };
 LayerCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed);
 

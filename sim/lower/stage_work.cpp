@@ -71,9 +71,9 @@ void add_end(TaskGraph& graph, const CostContext& context, StageWork& work, Pass
   PassCost backward = end_cost(context, head, Phase::Input);
   add_scale_loss(context, forward);
   add_scale_loss(context, backward);
-  const double parameters =
-      static_cast<double>(head ? s.model.vocab * s.model.hidden : models::embedding_parameters(s.model)) /
-      s.parallel.tp;
+  const double parameters = static_cast<double>(head ? s.model.vocab * s.model.hidden
+                                                     : models::embedding_parameters(s.model)) /
+                            s.parallel.tp;
   const bool own = !(head && s.model.tied && s.parallel.pp == 1);  // tied on one rank: one matrix
   PassPart part;
   part.forward = add_segment(graph, head ? "head F" : "embedding F", forward);
@@ -105,7 +105,8 @@ void attach_memory(TaskGraph& graph, StageWork& work) {
   both(backward, MemoryPart::Workspace, m.workspace);
 }
 
-StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage, LayerTable& table) {
+StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage,
+                      LayerTable& table) {
   const CostContext& context = *table.context();
   const Scenario& s = *context.scenario;
   StageWork work;
@@ -133,11 +134,12 @@ StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
 
 /// Stages whose passes are given: all alike, each chunk its share of the device-stage; or by layer,
 /// with the ends modelled.
-StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage, const CostContext& context) {
+StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage,
+                      const CostContext& context) {
   const Scenario& s = *context.scenario;
   const models::GivenCosts& given = *s.costs;
-  const double share = given.layers > 0 ? static_cast<double>(stage.layers) / given.layers
-                                        : 1.0 / s.schedule.chunks;
+  const double share =
+      given.layers > 0 ? static_cast<double>(stage.layers) / given.layers : 1.0 / s.schedule.chunks;
   StageWork work;
   Pass2 sum;
   sum.forward.seconds = given.forward.value * share;
@@ -200,7 +202,8 @@ std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
     auto table = std::find_if(tables.begin(), tables.end(),
                               [&](const LayerTable& t) { return t.context() == contexts[i]; });
     if (table == tables.end()) table = tables.emplace(tables.end(), *contexts[i], graph);
-    work.push_back(s.costs ? given_stage(graph, plan, stage, *contexts[i]) : build_stage(graph, plan, stage, *table));
+    work.push_back(s.costs ? given_stage(graph, plan, stage, *contexts[i])
+                           : build_stage(graph, plan, stage, *table));
     distinct.push_back(i);
   }
   return work;

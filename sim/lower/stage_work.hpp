@@ -20,7 +20,7 @@ struct StageWork {
   std::uint16_t forward = 0, backward = 0;  ///< whole passes
   std::vector<PassPart> parts;              ///< in forward order
   models::StageMemory memory;
-  double parameters = 0;                    ///< on a rank
+  double parameters = 0;                      ///< on a rank
   double gather_bytes = 0, reduce_bytes = 0;  ///< of all parts
 };
 

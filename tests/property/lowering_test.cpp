@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <array>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -30,11 +29,12 @@ struct Layout {
 models::Scenario small(const Layout& l) {
   const std::string text =
       "model: {hidden: 1024, layers: 16, heads: 16, ffn: 4096, vocab: 32000}\n"
-      "cluster: {preset: dgx-a100, nodes: " + std::to_string(l.nodes) + ", network: " + l.network + "}\n" +
-      "stack: " + l.stack + "\n" +
-      "parallel: {tp: " + std::to_string(l.tp) + ", pp: " + std::to_string(l.pp) + ", cp: " +
-      std::to_string(l.cp) + ", dp: " + std::to_string(l.dp) + ", zero: " + std::to_string(l.zero) + "}\n" +
-      "schedule: {name: " + l.schedule + ", chunks: " + std::to_string(l.chunks) + "}\n" +
+      "cluster: {preset: dgx-a100, nodes: " +
+      std::to_string(l.nodes) + ", network: " + l.network + "}\n" + "stack: " + l.stack + "\n" +
+      "parallel: {tp: " + std::to_string(l.tp) + ", pp: " + std::to_string(l.pp) +
+      ", cp: " + std::to_string(l.cp) + ", dp: " + std::to_string(l.dp) +
+      ", zero: " + std::to_string(l.zero) + "}\n" + "schedule: {name: " + l.schedule +
+      ", chunks: " + std::to_string(l.chunks) + "}\n" +
       "batch: {global: " + std::to_string(8 * l.dp) + ", micro: 1, sequence: 1024}\n" +
       "recompute: " + l.recompute + "\nattention: flash-2\n";
   return models::read_scenario(base::parse_yaml(text, "small.yaml"));
@@ -57,7 +57,8 @@ std::vector<Layout> layouts() {
         l.pp = 2;
         l.dp = 2;
         l.chunks = takes_chunks(schedule.name) ? 2 : 1;
-        if (std::string_view(stack) == "nemo-25.02") l.stack = "{name: nemo-25.02, attention: flash-2}";
+        if (std::string_view(stack) == "nemo-25.02")
+          l.stack = "{name: nemo-25.02, attention: flash-2}";
         out.push_back(l);
         l.cp = 2;
         l.recompute = "full";
@@ -136,7 +137,8 @@ TEST_CASE("in-flight activations are the schedule's published peak", "[sim]") {
   const sim::Prediction p = sim::predict(s);
   const double one = models::stage_memory(s, p.plan, p.plan.stages[1]).activation;
   for (std::size_t rank = 0; rank < 4; ++rank) {
-    const double held = p.result.memory[rank].parts[static_cast<std::size_t>(sim::MemoryPart::Activations)];
+    const double held =
+        p.result.memory[rank].parts[static_cast<std::size_t>(sim::MemoryPart::Activations)];
     CHECK(held == Approx(one * static_cast<double>(4 - rank)));
   }
 }
@@ -147,7 +149,8 @@ TEST_CASE("a faster network never makes a step slower", "[sim]") {
       Layout slow{.stack = stack, .pp = 4, .dp = 4, .zero = zero, .network = "edr100"};
       Layout fast = slow;
       fast.network = "ndr400";
-      CHECK(sim::predict(small(fast)).result.step_time <= sim::predict(small(slow)).result.step_time);
+      CHECK(sim::predict(small(fast)).result.step_time <=
+            sim::predict(small(slow)).result.step_time);
     }
   }
 }
@@ -167,7 +170,8 @@ TEST_CASE("data-parallel traffic is the closed form of its collectives", "[sim]"
   const sim::Prediction p = sim::predict(s);
   const double parameters = static_cast<double>(models::total_parameters(s.model));
   const double per_rank = 2 * 7.0 / 8.0 * 2 * parameters;  // all-reduce of fp16 gradients
-  CHECK(p.result.traffic_bytes[static_cast<std::size_t>(sim::Stream::Dp)] == Approx(8 * per_rank).epsilon(1e-3));
+  CHECK(p.result.traffic_bytes[static_cast<std::size_t>(sim::Stream::Dp)] ==
+        Approx(8 * per_rank).epsilon(1e-3));
 }
 
 TEST_CASE("identical replicas cost nothing: 100,000 GPUs are one replica to simulate", "[sim]") {
@@ -175,21 +179,27 @@ TEST_CASE("identical replicas cost nothing: 100,000 GPUs are one replica to simu
   const sim::Prediction many = sim::predict(small({.pp = 4, .dp = 25000, .nodes = 12500}));
   CHECK(many.graph.lanes.size() == one.graph.lanes.size());
   CHECK(many.result.step_time > one.result.step_time);
-  CHECK(static_cast<double>(many.graph.tasks.size()) < 3.0 * static_cast<double>(one.graph.tasks.size()));
+  CHECK(static_cast<double>(many.graph.tasks.size()) <
+        3.0 * static_cast<double>(one.graph.tasks.size()));
 }
 
 TEST_CASE("doubling every given stage time doubles the pipeline", "[sim]") {
   const auto timed = [](double scale) {
     const std::string text =
         "model: {hidden: 1024, layers: 16, heads: 16, ffn: 4096, vocab: 32000}\n"
-        "cluster: {preset: dgx-a100, nodes: 1}\nstack: {name: zero-bubble-2023, p2p_blocking: false}\n"
+        "cluster: {preset: dgx-a100, nodes: 1}\nstack: {name: zero-bubble-2023, p2p_blocking: "
+        "false}\n"
         "parallel: {pp: 8, dp: 1}\nbatch: {global: 32, micro: 1, sequence: 1024}\n"
-        "costs: {forward: " + std::to_string(10 * scale) + " ms, input_gradient: " + std::to_string(12 * scale) +
-        " ms, weight_gradient: " + std::to_string(8 * scale) + " ms, hop: " + std::to_string(scale) + " ms}\n";
-    const sim::Prediction p = sim::predict(models::read_scenario(base::parse_yaml(text, "timed.yaml")));
+        "costs: {forward: " +
+        std::to_string(10 * scale) + " ms, input_gradient: " + std::to_string(12 * scale) +
+        " ms, weight_gradient: " + std::to_string(8 * scale) +
+        " ms, hop: " + std::to_string(scale) + " ms}\n";
+    const sim::Prediction p =
+        sim::predict(models::read_scenario(base::parse_yaml(text, "timed.yaml")));
     double last = 0;
     for (sim::TaskId t = 0; t < p.graph.tasks.size(); ++t) {
-      if (p.graph.tasks[t].kind == sim::TaskKind::Action) last = std::max(last, p.timeline.finish[t]);
+      if (p.graph.tasks[t].kind == sim::TaskKind::Action)
+        last = std::max(last, p.timeline.finish[t]);
     }
     return last;
   };
