@@ -227,20 +227,50 @@ CollectiveGroup from_layout(const Scenario& s, const GroupLayout& layout, int fi
 
 }  // namespace
 
+namespace {
+
+CollectiveGroup group_over(const Scenario& s, std::span<const Axis> axes, int first) {
+  std::vector<Axis> used;
+  std::int64_t last = first;
+  for (const Axis& axis : axes) {
+    if (axis.count <= 1) continue;
+    used.push_back(axis);
+    last += (axis.count - 1) * axis.stride;
+  }
+  if (used.empty()) return {};
+  const GroupLayout layout = layout_of(s.cluster, first, used);
+  return from_layout(s, layout, first, static_cast<int>(last),
+                     s.tables.empty() ? nullptr : &s.tables.front());
+}
+
+}  // namespace
+
 CollectiveGroup group_of(const Plan& plan, const Scenario& s,
                          std::span<const std::string_view> names, int first_device) {
-  const Mesh& mesh = plan.meshes.front();
   std::vector<Axis> axes;
-  int last = first_device;
-  for (const MeshAxis& axis : mesh.axes) {
-    if (axis.size > 1 && std::find(names.begin(), names.end(), axis.name) != names.end()) {
+  for (const MeshAxis& axis : plan.meshes.front().axes) {
+    if (std::find(names.begin(), names.end(), axis.name) != names.end()) {
       axes.push_back({axis.stride, axis.size});
-      last += (axis.size - 1) * axis.stride;
     }
   }
-  if (axes.empty()) return {};
-  const GroupLayout layout = layout_of(s.cluster, first_device, axes);
-  return from_layout(s, layout, first_device, last, s.tables.empty() ? nullptr : &s.tables.front());
+  return group_over(s, axes, first_device);
+}
+
+DataGroups data_groups(const Plan& plan, const Scenario& s, int first_device) {
+  const int shard = s.parallel.shard > 0 ? s.parallel.shard : s.parallel.dp;
+  std::vector<Axis> all, inside, across;
+  for (const MeshAxis& axis : plan.meshes.front().axes) {
+    if (axis.name != "cp" && axis.name != "dp") continue;
+    all.push_back({axis.stride, axis.size});
+    if (axis.name == "cp") {
+      inside.push_back({axis.stride, axis.size});
+    } else {
+      inside.push_back({axis.stride, shard});
+      across.push_back({std::int64_t{axis.stride} * shard, axis.size / shard});
+    }
+  }
+  return {group_over(s, all, first_device), group_over(s, inside, first_device),
+          group_over(s, across, first_device)};
 }
 
 CollectiveGroup pair_of(const Scenario& s, int from, int to) {

@@ -60,6 +60,13 @@ inline constexpr std::int64_t kMaxActions = 50'000'000;
 /// rank r sits on device r. Pointers lead into the scenario's cluster.
 CollectiveGroup group_of(const Plan& plan, const Scenario& scenario,
                          std::span<const std::string_view> axes, int first_device = 0);
+/// Ranks that hold copies of the same parameters (cp and dp), and under sharding the parts of it:
+/// `shard` shares one set of shards, `replicas` holds equal shards (HSDP; one rank otherwise).
+struct DataGroups {
+  CollectiveGroup all, shard, replicas;
+};
+DataGroups data_groups(const Plan& plan, const Scenario& scenario, int first_device = 0);
+
 /// Two ranks that exchange messages.
 CollectiveGroup pair_of(const Scenario& scenario, int from, int to);
 

@@ -1,135 +1,166 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/scenario/resolved.hpp"
 
+#include <cctype>
+
 #include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace paceline::models {
 namespace {
 
-using base::unit_text;
+using base::Value;
 
-/// Lines of "key: value" with two-space nesting; text values are always quoted.
-class Lines {
- public:
-  void open(const std::string& key) {
-    add(key + ":");
-    ++depth_;
+/// Plain words may stand without quotes; anything else is quoted as JSON quotes it.
+std::string scalar_text(const Value& value) {
+  if (value.kind == Value::Kind::Null) return "null";
+  const std::string& text = value.text;
+  const bool quantity = !value.quoted && !text.empty();
+  bool plain = quantity;
+  for (const char c : text) {
+    const auto u = static_cast<unsigned char>(c);
+    plain = plain && (std::isalnum(u) != 0 || c == '-' || c == '.' || c == '/' || c == '_' ||
+                      c == '+' || c == ' ');
   }
-  void close() { --depth_; }
-  void raw(const std::string& key, const std::string& value) { add(key + ": " + value); }
-  void text(const std::string& key, std::string_view value) {
-    std::string quoted = "\"";
-    for (const char c : value) {
-      if (c == '"' || c == '\\') quoted += '\\';
-      quoted += c == '\n' || c == '\t' ? ' ' : c;
-    }
-    raw(key, quoted + "\"");
-  }
-  void number(const std::string& key, double value) { raw(key, base::shortest(value)); }
-  void number(const std::string& key, std::int64_t value) { raw(key, std::to_string(value)); }
-  void flag(const std::string& key, bool value) { raw(key, value ? "true" : "false"); }
-  std::string take() { return std::move(out_); }
-
- private:
-  void add(const std::string& line) {
-    out_.append(static_cast<std::size_t>(2 * depth_), ' ');
-    out_ += line + "\n";
-  }
-  std::string out_;
-  int depth_ = 0;
-};
-
-void write_model(Lines& lines, const Model& m) {
-  lines.open("model");
-  lines.text("name", m.name);
-  lines.text("family", m.family);
-  lines.number("hidden", m.hidden);
-  lines.number("layers", static_cast<std::int64_t>(m.layers.size()));
-  lines.number("vocab", m.vocab);
-  lines.number("parameters", total_parameters(m));
-  if (!m.kinds.empty()) {
-    const Layer& layer = m.kinds[0];
-    lines.number("heads", layer.attention.heads);
-    lines.number("kv_heads", layer.attention.kv_heads);
-    lines.number("head_dim", layer.attention.head_dim);
-    lines.number("ffn", layer.mlp.width);
-    lines.flag("gated", layer.mlp.gated);
-  }
-  lines.close();
+  if (plain && text.front() != ' ' && text.front() != '-' && text.back() != ' ') return text;
+  base::JsonWriter json(0);
+  std::string quoted = json.value(std::string_view(text)).finish();
+  quoted.pop_back();  // the final newline
+  return quoted;
 }
 
-void write_cluster(Lines& lines, const Cluster& c) {
-  lines.open("cluster");
-  lines.text("name", c.name);
-  for (const NodeGroup& g : c.groups) {
-    lines.open("group");
-    lines.text("device", g.device.name);
-    lines.text("profile", g.device.profile);
-    lines.number("nodes", std::int64_t{g.nodes});
-    lines.number("devices_per_node", std::int64_t{g.devices_per_node});
-    for (const Level& level : g.levels) {
-      lines.raw("level", "{size: " + std::to_string(level.size) + ", link: " + level.link.name +
-                             ", bandwidth: " + unit_text(level.link.bandwidth) + "}");
+std::string flow_text(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::Null:
+    case Value::Kind::Scalar:
+      return scalar_text(value);
+    case Value::Kind::List: {
+      std::string out = "[";
+      for (const Value& item : value.items) out += (out.size() > 1 ? ", " : "") + flow_text(item);
+      return out + "]";
     }
-    if (g.ports_per_node > 0) {
-      lines.raw("network", "{link: " + g.network.name +
-                               ", ports: " + std::to_string(g.ports_per_node) +
-                               ", bandwidth: " + unit_text(g.network.bandwidth) + "}");
+    case Value::Kind::Map: {
+      std::string out = "{";
+      for (const base::Field& field : value.fields) {
+        out += (out.size() > 1 ? ", " : "") + field.key + ": " + flow_text(field.value);
+      }
+      return out + "}";
     }
-    lines.close();
   }
-  lines.number("oversubscription", c.oversubscription);
-  lines.close();
+  return "";
 }
 
-void write_stack(Lines& lines, const Stack& s) {
-  lines.open("stack");
-  lines.text("preset", s.name);
-  lines.text("nccl", s.nccl);
-  lines.raw("switches", std::string("{norm: ") + (s.norm == NormKernel::Fused ? "fused" : "eager") +
-                            ", dropout: " + (s.dropout ? "true" : "false") +
-                            ", sharded_logits: " + (s.sharded_logits ? "true" : "false") +
-                            ", tp_overlap: " + std::to_string(static_cast<int>(s.tp_overlap)) +
-                            ", dp_overlap: " + std::to_string(static_cast<int>(s.dp_overlap)) +
-                            ", p2p_blocking: " + (s.p2p_blocking ? "true" : "false") + "}");
-  for (const StackNumber& n : s.numbers) lines.number(n.name, n.value);
-  lines.close();
+/// Sets what the user left out; what is there stays.
+void fill(base::Document& document, const std::string& path, const std::string& value) {
+  if (base::find_path(document.root, path) == nullptr) base::set_path(document, path, value);
 }
 
-void write_layout(Lines& lines, const Scenario& s) {
+/// `schedule: 1f1b` and the like become maps, so that defaults have a place.
+void expand_name(base::Document& document, const std::string& key, const std::string& name) {
+  const Value* value = base::find_path(document.root, key);
+  if (value != nullptr && value->kind == Value::Kind::Map) return;
+  base::set_path(document, key, "{name: " + name + "}");
+}
+
+void fill_layout(base::Document& document, const Scenario& s) {
   const Parallel& p = s.parallel;
-  lines.open("parallel");
-  for (const auto& [key, value] : {std::pair{"tp", p.tp},
-                                   {"pp", p.pp},
-                                   {"cp", p.cp},
-                                   {"dp", p.dp},
-                                   {"ep", p.ep},
-                                   {"etp", p.etp},
-                                   {"zero", p.zero},
-                                   {"shard", p.shard}}) {
-    lines.number(key, std::int64_t{value});
+  for (const auto& [key, value] :
+       {std::pair{"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"dp", p.dp}, {"zero", p.zero}}) {
+    fill(document, std::string("parallel.") + key, std::to_string(value));
   }
   std::string order;
   for (const std::string& axis : p.order) order += (order.empty() ? "" : "-") + axis;
-  lines.text("order", order);
-  lines.flag("sequence_parallel", p.sequence_parallel);
-  lines.text("context", to_text(p.context));
-  if (!p.stage_layers.empty()) {
-    std::string list;
-    for (const int n : p.stage_layers) list += (list.empty() ? "" : ", ") + std::to_string(n);
-    lines.raw("stage_layers", "[" + list + "]");
+  fill(document, "parallel.order", order);
+  fill(document, "parallel.sequence_parallel", p.sequence_parallel ? "true" : "false");
+  fill(document, "parallel.context", std::string(to_text(p.context)));
+  expand_name(document, "schedule", s.schedule.name);
+  fill(document, "schedule.chunks", std::to_string(s.schedule.chunks));
+  fill(document, "schedule.dispatch", "fixed");
+  fill(document, "batch.micro", std::to_string(s.batch.micro));
+}
+
+/// Values that count but stand in specs, for the hash: a changed spec is a changed question.
+class Digest {
+ public:
+  void add(std::string_view text) { (out_ += text) += ';'; }
+  void add(double value) { add(base::shortest(value)); }
+  void add(std::int64_t value) { add(std::to_string(value)); }
+  const std::string& text() const { return out_; }
+
+ private:
+  std::string out_;
+};
+
+void digest_model(Digest& d, const Model& m) {
+  for (const std::int64_t n : {m.hidden, m.vocab, m.positions, m.embedding_dim}) d.add(n);
+  d.add(std::int64_t{m.tied} + 2 * std::int64_t{m.rotary} + 4 * static_cast<std::int64_t>(m.norm));
+  for (const Layer& layer : m.kinds) {
+    const Attention& a = layer.attention;
+    for (const std::int64_t n : {a.heads, a.kv_heads, a.head_dim, a.value_dim, a.window, a.q_rank,
+                                 a.kv_rank, layer.mlp.width, layer_parameters(m, layer)}) {
+      d.add(n);
+    }
+    d.add(std::int64_t{layer.mlp.gated} + 2 * static_cast<std::int64_t>(layer.mlp.activation));
   }
-  lines.close();
-  lines.open("schedule");
-  lines.text("name", s.schedule.name);
-  lines.number("chunks", std::int64_t{s.schedule.chunks});
-  lines.close();
-  lines.open("batch");
-  lines.number("global", s.batch.global);
-  lines.number("micro", s.batch.micro);
-  lines.number("sequence", s.batch.sequence);
-  lines.close();
+  for (const int kind : m.layers) d.add(std::int64_t{kind});
+}
+
+void digest_machine(Digest& d, const Scenario& s) {
+  d.add(s.cluster.oversubscription);
+  d.add(std::int64_t{s.cluster.nodes_per_switch});
+  for (const NodeGroup& g : s.cluster.groups) {
+    for (const auto& rate : g.device.matrix_rate) d.add(rate.value);
+    d.add(g.device.memory.value);
+    d.add(g.device.memory_bandwidth.value);
+    for (const std::int64_t n :
+         {g.device.multiprocessors, g.nodes, g.devices_per_node, g.ports_per_node}) {
+      d.add(n);
+    }
+    for (const Level& level : g.levels) {
+      d.add(std::int64_t{level.size});
+      d.add(level.link.bandwidth.value * level.link.efficiency);
+    }
+    d.add(g.network.bandwidth.value * g.network.efficiency);
+    d.add(g.network.latency.value);
+  }
+}
+
+void digest_constants(Digest& d, const Scenario& s) {
+  for (const Profile& p : s.profiles) {
+    d.add(p.name);
+    for (const GemmLaw& law : p.gemm) {
+      d.add(law.sustained);
+      d.add(law.wave_overhead.value);
+    }
+    for (const double v :
+         {p.overlap_loss, p.memory_efficiency, p.batched_gemm, p.unaligned_gemm, p.launch.value}) {
+      d.add(v);
+    }
+    for (const AttentionCurve& curve : p.attention) {
+      for (const AttentionPoint& point : curve.points)
+        d.add(point.forward.value + point.backward.value);
+    }
+  }
+  const Stack& k = s.stack;
+  d.add(k.nccl);
+  for (const std::int64_t choice :
+       {static_cast<std::int64_t>(k.norm), static_cast<std::int64_t>(k.accumulation),
+        static_cast<std::int64_t>(k.gradient_reduce), static_cast<std::int64_t>(k.loss),
+        static_cast<std::int64_t>(k.tp_overlap), static_cast<std::int64_t>(k.dp_overlap),
+        static_cast<std::int64_t>(k.partition)}) {
+    d.add(choice);
+  }
+  std::string flags;
+  for (const bool flag : {k.fused_rotary, k.dropout, k.fused_bias_dropout, k.fused_activation,
+                          k.sharded_logits, k.recompute_stops_early, k.zero_all_reduce,
+                          k.p2p_blocking, k.p2p_scatter_gather, k.blocking_launch}) {
+    flags += flag ? '1' : '0';
+  }
+  d.add(flags);
+  for (const StackNumber& number : k.numbers) {
+    d.add(number.name);
+    d.add(number.value);
+  }
 }
 
 }  // namespace
@@ -152,30 +183,30 @@ std::string_view to_text(ContextParallel context) {
   return context == ContextParallel::Ring ? "ring" : "all-gather";
 }
 
-std::string resolved_text(const Scenario& s) {
-  Lines lines;
-  lines.text("name", s.name);
-  write_model(lines, s.model);
-  write_cluster(lines, s.cluster);
-  write_stack(lines, s.stack);
-  write_layout(lines, s);
-  lines.text("precision", to_text(s.precision));
-  lines.text("recompute", to_text(s.recompute));
-  if (s.recompute == Recompute::Blockwise) {
-    lines.number("recompute_layers", std::int64_t{s.recompute_layers});
+std::string resolved_text(const base::Document& document, const Scenario& s) {
+  base::Document full = document;
+  fill(full, "name", "\"" + s.name + "\"");
+  fill(full, "stack", s.stack.name);
+  fill_layout(full, s);
+  fill(full, "precision", std::string(to_text(s.precision)));
+  fill(full, "recompute", std::string(to_text(s.recompute)));
+  fill(full, "attention", s.attention);
+  expand_name(full, "optimizer", s.optimizer.name);
+  fill(full, "optimizer.master", std::string(to_text(s.optimizer.master)));
+  fill(full, "optimizer.states", std::string(to_text(s.optimizer.states)));
+  std::string out;
+  for (const base::Field& field : full.root.fields) {
+    out += field.key + ": " + flow_text(field.value) + "\n";
   }
-  lines.text("attention", s.attention);
-  lines.raw("optimizer", "{name: " + s.optimizer.name +
-                             ", master: " + std::string(to_text(s.optimizer.master)) +
-                             ", states: " + std::string(to_text(s.optimizer.states)) + "}");
-  if (s.costs) {
-    lines.raw("costs", "{forward: " + unit_text(s.costs->forward) +
-                           ", input_gradient: " + unit_text(s.costs->input_gradient) +
-                           ", weight_gradient: " + unit_text(s.costs->weight_gradient) +
-                           ", hop: " + unit_text(s.costs->hop) + "}");
-  }
-  if (s.run_tokens > 0) lines.raw("run", "{tokens: " + base::shortest(s.run_tokens) + "}");
-  return lines.take();
+  return out;
+}
+
+std::string scenario_hash(const Scenario& s) {
+  Digest digest;
+  digest_model(digest, s.model);
+  digest_machine(digest, s);
+  digest_constants(digest, s);
+  return base::hash_text(s.resolved + digest.text());
 }
 
 }  // namespace paceline::models

@@ -241,8 +241,8 @@ Scenario read_scenario(const base::Document& document) {
   check_precision(fields, s);
   fields.done();
   add_assumptions(s);
-  s.resolved = resolved_text(s);
-  s.hash = base::hash_text(s.resolved);
+  s.resolved = resolved_text(document, s);
+  s.hash = scenario_hash(s);
   return s;
 }
 

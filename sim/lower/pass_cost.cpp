@@ -97,7 +97,7 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
   using Names = std::array<std::string_view, 1>;
   c.tp = models::group_of(plan, s, Names{"tp"}, first_device);
   c.cp = models::group_of(plan, s, Names{"cp"}, first_device);
-  c.dp = models::group_of(plan, s, std::array<std::string_view, 2>{"cp", "dp"}, first_device);
+  c.data = models::data_groups(plan, s, first_device);
   c.nccl = &models::nccl_release(s.stack.nccl);
   return c;
 }
