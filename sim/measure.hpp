@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "models/parallel/plan.hpp"
 #include "models/scenario/scenario.hpp"
 #include "sim/result.hpp"
 #include "sim/task_graph.hpp"
@@ -8,8 +7,7 @@
 /// From a timeline to the figures people ask for (definitions: docs/formats.md, section Result).
 namespace paceline::sim {
 
-Result measure(const models::Scenario& scenario, const models::Plan& plan, const TaskGraph& graph,
-               const Timeline& timeline);
+Result measure(const models::Scenario& scenario, const TaskGraph& graph, const Timeline& timeline);
 
 /// Each instant of the lane goes to the first of compute > communication waited for > host >
 /// bubble; adds up to the makespan.

@@ -34,7 +34,7 @@ Prediction predict(const models::Scenario& scenario) {
   p.program = make_program(scenario, p.plan);
   p.graph = lower(scenario, p.plan, p.program);
   p.timeline = run_reference(p.graph, {scenario.schedule.dispatch});
-  p.result = measure(scenario, p.plan, p.graph, p.timeline);
+  p.result = measure(scenario, p.graph, p.timeline);
   return p;
 }
 

@@ -14,14 +14,6 @@ using models::Scenario;
 
 constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
 
-/// Bytes an optimizer step moves per parameter of its shard: fp32 Adam 28 (read gradient, master
-/// and two moments; write master and moments), unscale and overflow check 8, norm 4, clip 8, cast
-/// and copy back 8. SGD without moments needs the same minus the moments.
-constexpr double kAdamBytes = 56;
-constexpr double kSgdBytes = 40;
-
-double step_bytes(const Scenario& s) { return s.optimizer.name == "sgd" ? kSgdBytes : kAdamBytes; }
-
 /// Time of a message of one microbatch between neighbouring stages. Without sequence parallelism
 /// every tp rank holds the whole activation: all send it, or each sends its share and the receivers
 /// gather it over NVLink (scatter/gather, Narayanan et al. 2021, section 4.1).
@@ -234,7 +226,8 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
     if (!gathers || i >= count || part_at(i).gather_bytes <= 0) return kNone;
     const TaskId window = compute_before_[task.lane];
     return add_dp(action.lane, CollectiveOp::AllGather, part_at(i).gather_bytes,
-                  {&window, window == kNone ? std::size_t{0} : std::size_t{1}}, Part::ExposedDp);
+                  context(action.lane).data.shard,
+                  {&window, window == kNone ? std::size_t{0} : std::size_t{1}});
   };
   TaskId gathered = gather(0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -245,10 +238,7 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
     const TaskId done = add(task, {&gathered, gathered == kNone ? std::size_t{0} : std::size_t{1}});
     gathered = next;
     if (reduces && part.reduce_bytes > 0) {
-      last_dp_[task.lane] =
-          add_dp(action.lane,
-                 s_.parallel.zero >= 1 ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
-                 part.reduce_bytes, {&done, 1}, Part::ExposedDp);
+      last_dp_[task.lane] = reduce_gradients(action.lane, part.reduce_bytes, done, action.last);
     }
   }
   task.kind = TaskKind::Action;
@@ -271,124 +261,6 @@ TaskId StepBuilder::add_message(const ActionContext& action, TaskId after) {
                 : action.forward      ? Stream::PpDown
                                       : Stream::PpUp;
   return add(task, {&after, 1});
-}
-
-/// Collectives over the ranks that hold the same parameters. HSDP: inside the shard group, then
-/// (reductions only) across the groups.
-TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes, std::span<const TaskId> deps,
-                           Part part) {
-  const std::uint64_t key = static_cast<std::uint64_t>(bytes) * 8 + static_cast<std::uint64_t>(op);
-  auto found = std::find_if(dp_segments_.begin(), dp_segments_.end(), [&](const auto& e) {
-    return e.first == key && e.second.bytes == bytes;
-  });
-  if (found == dp_segments_.end()) {
-    const CostContext& c = *stage_context_.front();
-    PassCost cost;
-    cost.seconds = models::collective_time(op, base::Bytes(bytes), c.dp, *c.nccl).time.value +
-                   s_.stack.collective_overhead.value;
-    cost.parts[static_cast<std::size_t>(part)] = cost.seconds;
-    cost.bytes[static_cast<std::size_t>(Stream::Dp)] =
-        models::bytes_sent_per_rank(op, base::Bytes(bytes), c.dp.ranks).value;
-    const char* name = op == CollectiveOp::AllGather       ? "all_gather dp"
-                       : op == CollectiveOp::ReduceScatter ? "reduce_scatter dp"
-                                                           : "all_reduce dp";
-    dp_segments_.push_back({key, {bytes, add_segment(graph_, name, cost)}});
-    found = dp_segments_.end() - 1;
-  }
-  Task task;
-  task.lane = static_cast<std::uint32_t>(lane);
-  task.kind = TaskKind::Collective;
-  task.stream = Stream::Dp;
-  task.segment = found->second.segment;
-  task.seconds = graph_.segments[task.segment].seconds;
-  task.origin = static_cast<std::uint32_t>(graph_.tasks.size());
-  return add(task, deps);
-}
-
-void StepBuilder::sync_gradients(int lane) {
-  if (dp_ranks_ <= 1 || s_.costs || fsdp_ || bucketed_) return;
-  double bytes = 0;
-  for (std::size_t i = static_cast<std::size_t>(lane % s_.parallel.pp); i < work_.size();
-       i += static_cast<std::size_t>(s_.parallel.pp)) {
-    bytes += work_[i].reduce_bytes;
-  }
-  const bool scatter = s_.parallel.zero >= 1 && !s_.stack.zero_all_reduce;
-  const TaskId after = last_compute_[static_cast<std::size_t>(lane)];
-  last_dp_[static_cast<std::size_t>(lane)] =
-      add_dp(lane, scatter ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce, bytes,
-             {&after, 1}, Part::ExposedDp);
-}
-
-/// The first and the last pipeline rank both hold a tied embedding and add their gradients.
-void StepBuilder::join_tied_embeddings() {
-  if (!s_.model.tied || s_.parallel.pp == 1 || s_.costs) return;
-  const int stride = plan_.meshes.front().axis("pp").stride;
-  const CostContext& c = *stage_context_.front();
-  const models::CollectiveGroup pair = models::pair_of(s_, 0, (s_.parallel.pp - 1) * stride);
-  const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
-                       models::element_bytes(s_.stack.gradient_reduce);
-  PassCost cost;
-  cost.seconds = models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes), pair, *c.nccl)
-                     .time.value;
-  cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
-  cost.bytes[static_cast<std::size_t>(Stream::Dp)] = bytes;
-  const std::uint16_t segment = add_segment(graph_, "all_reduce embedding", cost);
-  for (int replica = 0; replica < replicas_; ++replica) {
-    const int ends[2] = {lane_of(replica, 0), lane_of(replica, s_.parallel.pp - 1)};
-    std::vector<TaskId> deps;
-    for (const int lane : ends) {
-      const auto l = static_cast<std::size_t>(lane);
-      deps.push_back(last_dp_[l] != kNone ? last_dp_[l] : last_compute_[l]);
-    }
-    for (const int lane : ends) {
-      Task task;
-      task.lane = static_cast<std::uint32_t>(lane);
-      task.kind = TaskKind::Collective;
-      task.stream = Stream::Dp;
-      task.segment = segment;
-      task.seconds = cost.seconds;
-      last_dp_[static_cast<std::size_t>(lane)] = add(task, deps);
-    }
-  }
-}
-
-void StepBuilder::add_optimizer(int lane) {
-  const auto l = static_cast<std::size_t>(lane);
-  const CostContext& c = *stage_context_.front();
-  double parameters = 0, gather = 0;
-  for (std::size_t i = l % static_cast<std::size_t>(s_.parallel.pp); i < work_.size();
-       i += static_cast<std::size_t>(s_.parallel.pp)) {
-    parameters += work_[i].parameters;
-    gather += work_[i].gather_bytes;
-  }
-  const int group = s_.parallel.shard > 0 ? s_.parallel.shard : s_.parallel.dp;
-  const double shard = s_.parallel.zero >= 1
-                           ? parameters / (static_cast<double>(group) * s_.parallel.cp)
-                           : parameters;
-  Task task;
-  task.lane = static_cast<std::uint32_t>(lane);
-  task.kind = TaskKind::Optimizer;
-  task.segment =
-      timed_segment("optimizer", Part::Optimizer, shard * step_bytes(s_) / c.kernels.stream);
-  task.seconds = graph_.segments[task.segment].seconds;
-  const TaskId after = last_dp_[l];
-  TaskId last = add(task, {&after, after == kNone ? std::size_t{0} : std::size_t{1}});
-  const bool gathers = s_.parallel.zero >= 1 && dp_ranks_ > 1 && !s_.costs && !fsdp_ && !bucketed_;
-  if (gathers) last = add_dp(lane, CollectiveOp::AllGather, gather, {&last, 1}, Part::ExposedDp);
-  if (s_.stack.step_overhead.value > 0) {
-    task.kind = TaskKind::Host;
-    task.stream = Stream::Host;
-    task.segment = timed_segment("step overhead", Part::Host, s_.stack.step_overhead.value);
-    task.seconds = s_.stack.step_overhead.value;
-    add(task, {&last, 1});
-  }
-}
-
-void StepBuilder::finish_step() {
-  const int lanes = static_cast<int>(graph_.lanes.size());
-  for (int lane = 0; lane < lanes; ++lane) sync_gradients(lane);
-  join_tied_embeddings();
-  for (int lane = 0; lane < lanes; ++lane) add_optimizer(lane);
 }
 
 }  // namespace paceline::sim

@@ -45,8 +45,10 @@ class StepBuilder {
     std::uint16_t open = 0, close = 0;
     bool ready = false;
   };
-  struct DpSegments {
-    double bytes = -1;
+  struct DpSegment {
+    double bytes = 0;
+    models::CollectiveOp op{};
+    const models::CollectiveGroup* group = nullptr;
     std::uint16_t segment = 0;
   };
 
@@ -57,8 +59,13 @@ class StepBuilder {
   TaskId add_whole(const ActionContext& action);
   TaskId add_expanded(const ActionContext& action);
   TaskId add_message(const ActionContext& action, TaskId after);
-  TaskId add_dp(int lane, models::CollectiveOp op, double bytes, std::span<const TaskId> deps,
-                Part part);
+  TaskId add_dp(int lane, models::CollectiveOp op, double bytes,
+                const models::CollectiveGroup& group, std::span<const TaskId> deps);
+  TaskId reduce_gradients(int lane, double bytes, TaskId after, bool final);
+  /// Of the device a lane's ranks sit on.
+  const CostContext& context(int lane) const {
+    return *stage_context_[static_cast<std::size_t>(lane % s_.parallel.pp)];
+  }
   const Markers& markers(std::uint16_t segment);
   void sync_gradients(int lane);
   void join_tied_embeddings();
@@ -78,7 +85,7 @@ class StepBuilder {
   std::vector<StageWork> work_;                         ///< by stage
   std::vector<Hop> hops_;                               ///< by stage: to the next stage
   std::vector<Markers> markers_;                        ///< by segment
-  std::vector<std::pair<std::uint64_t, DpSegments>> dp_segments_;
+  std::vector<DpSegment> dp_segments_;
   std::vector<TaskId> last_compute_;    ///< by lane; max = none yet
   std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)
   std::vector<TaskId> last_dp_;         ///< by lane

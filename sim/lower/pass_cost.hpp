@@ -14,7 +14,8 @@ namespace paceline::sim {
 struct CostContext {
   const models::Scenario* scenario = nullptr;
   models::KernelModel kernels;
-  models::CollectiveGroup tp, cp, dp;  ///< dp: all ranks that hold the same parameters (dp and cp)
+  models::CollectiveGroup tp, cp;
+  models::DataGroups data;  ///< ranks that hold the same parameters
   const models::NcclRelease* nccl = nullptr;
 };
 CostContext cost_context(const models::Scenario& scenario, const models::Plan& plan,

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "sim/lower/builder.hpp"
+
+/// The end of the step: gradients, optimizer, parameters.
+namespace paceline::sim {
+namespace {
+
+using models::CollectiveOp;
+using models::Scenario;
+
+constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
+
+/// Bytes an optimizer step moves per parameter of its shard: fp32 Adam 28 (read gradient, master
+/// and two moments; write master and moments), unscale and overflow check 8, norm 4, clip 8, cast
+/// and copy back 8. SGD without moments needs the same minus the moments.
+constexpr double kAdamBytes = 56;
+constexpr double kSgdBytes = 40;
+
+double step_bytes(const Scenario& s) { return s.optimizer.name == "sgd" ? kSgdBytes : kAdamBytes; }
+
+}  // namespace
+
+/// One collective of a lane's data-parallel stream; equal ones share a segment.
+TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes,
+                           const models::CollectiveGroup& group, std::span<const TaskId> deps) {
+  auto found = std::find_if(dp_segments_.begin(), dp_segments_.end(), [&](const DpSegment& e) {
+    return e.bytes == bytes && e.op == op && e.group == &group;
+  });
+  if (found == dp_segments_.end()) {
+    const CostContext& c = context(lane);
+    PassCost cost;
+    cost.seconds = models::collective_time(op, base::Bytes(bytes), group, *c.nccl).time.value +
+                   s_.stack.collective_overhead.value;
+    cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
+    cost.bytes[static_cast<std::size_t>(Stream::Dp)] =
+        models::bytes_sent_per_rank(op, base::Bytes(bytes), group.ranks).value;
+    const std::string name = std::string(models::to_text(op)) + " dp";
+    dp_segments_.push_back({bytes, op, &group, add_segment(graph_, name, cost)});
+    found = dp_segments_.end() - 1;
+  }
+  Task task;
+  task.lane = static_cast<std::uint32_t>(lane);
+  task.kind = TaskKind::Collective;
+  task.stream = Stream::Dp;
+  task.segment = found->segment;
+  task.seconds = graph_.segments[task.segment].seconds;
+  task.origin = static_cast<std::uint32_t>(graph_.tasks.size());
+  return add(task, deps);
+}
+
+/// Gradients of `bytes`: summed over all ranks, or to the shard that keeps them, and under HSDP
+/// once a step (`final`) over the replicas of the shard.
+TaskId StepBuilder::reduce_gradients(int lane, double bytes, TaskId after, bool final) {
+  const models::DataGroups& data = context(lane).data;
+  if (s_.parallel.zero == 0 || (s_.stack.zero_all_reduce && !fsdp_)) {
+    return add_dp(lane, CollectiveOp::AllReduce, bytes, data.all, {&after, 1});
+  }
+  TaskId last = after;
+  if (data.shard.ranks > 1) {
+    last = add_dp(lane, CollectiveOp::ReduceScatter, bytes, data.shard, {&last, 1});
+  }
+  if (final && data.replicas.ranks > 1) {
+    last =
+        add_dp(lane, CollectiveOp::AllReduce, bytes / data.shard.ranks, data.replicas, {&last, 1});
+  }
+  return last;
+}
+
+void StepBuilder::sync_gradients(int lane) {
+  if (dp_ranks_ <= 1 || s_.costs || fsdp_ || bucketed_) return;
+  double bytes = 0;
+  for (std::size_t i = static_cast<std::size_t>(lane % s_.parallel.pp); i < work_.size();
+       i += static_cast<std::size_t>(s_.parallel.pp)) {
+    bytes += work_[i].reduce_bytes;
+  }
+  const auto l = static_cast<std::size_t>(lane);
+  last_dp_[l] = reduce_gradients(lane, bytes, last_compute_[l], true);
+}
+
+/// The first and the last pipeline rank both hold a tied embedding and add their gradients.
+void StepBuilder::join_tied_embeddings() {
+  if (!s_.model.tied || s_.parallel.pp == 1 || s_.costs) return;
+  const int stride = plan_.meshes.front().axis("pp").stride;
+  const CostContext& c = context(0);
+  const models::CollectiveGroup pair = models::pair_of(s_, 0, (s_.parallel.pp - 1) * stride);
+  const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
+                       models::element_bytes(s_.stack.gradient_reduce);
+  PassCost cost;
+  cost.seconds = models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes), pair, *c.nccl)
+                     .time.value;
+  cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
+  cost.bytes[static_cast<std::size_t>(Stream::Dp)] = bytes;
+  const std::uint16_t segment = add_segment(graph_, "all_reduce embedding", cost);
+  for (int replica = 0; replica < replicas_; ++replica) {
+    const int ends[2] = {lane_of(replica, 0), lane_of(replica, s_.parallel.pp - 1)};
+    std::vector<TaskId> deps;
+    for (const int lane : ends) {
+      const auto l = static_cast<std::size_t>(lane);
+      deps.push_back(last_dp_[l] != kNone ? last_dp_[l] : last_compute_[l]);
+    }
+    for (const int lane : ends) {
+      Task task;
+      task.lane = static_cast<std::uint32_t>(lane);
+      task.kind = TaskKind::Collective;
+      task.stream = Stream::Dp;
+      task.segment = segment;
+      task.seconds = cost.seconds;
+      last_dp_[static_cast<std::size_t>(lane)] = add(task, deps);
+    }
+  }
+}
+
+void StepBuilder::add_optimizer(int lane) {
+  const auto l = static_cast<std::size_t>(lane);
+  const CostContext& c = context(lane);
+  double parameters = 0, gather = 0;
+  for (std::size_t i = l % static_cast<std::size_t>(s_.parallel.pp); i < work_.size();
+       i += static_cast<std::size_t>(s_.parallel.pp)) {
+    parameters += work_[i].parameters;
+    gather += work_[i].gather_bytes;
+  }
+  const int group = s_.parallel.shard > 0 ? s_.parallel.shard : s_.parallel.dp;
+  const double shard = s_.parallel.zero >= 1
+                           ? parameters / (static_cast<double>(group) * s_.parallel.cp)
+                           : parameters;
+  Task task;
+  task.lane = static_cast<std::uint32_t>(lane);
+  task.kind = TaskKind::Optimizer;
+  task.segment =
+      timed_segment("optimizer", Part::Optimizer, shard * step_bytes(s_) / c.kernels.stream);
+  task.seconds = graph_.segments[task.segment].seconds;
+  const TaskId after = last_dp_[l];
+  TaskId last = add(task, {&after, after == kNone ? std::size_t{0} : std::size_t{1}});
+  const bool gathers = s_.parallel.zero >= 1 && dp_ranks_ > 1 && !s_.costs && !fsdp_ && !bucketed_;
+  if (gathers) {
+    last = add_dp(lane, CollectiveOp::AllGather, gather, context(lane).data.shard, {&last, 1});
+  }
+  if (s_.stack.step_overhead.value > 0) {
+    task.kind = TaskKind::Host;
+    task.stream = Stream::Host;
+    task.segment = timed_segment("step overhead", Part::Host, s_.stack.step_overhead.value);
+    task.seconds = s_.stack.step_overhead.value;
+    add(task, {&last, 1});
+  }
+}
+
+void StepBuilder::finish_step() {
+  const int lanes = static_cast<int>(graph_.lanes.size());
+  for (int lane = 0; lane < lanes; ++lane) sync_gradients(lane);
+  join_tied_embeddings();
+  for (int lane = 0; lane < lanes; ++lane) add_optimizer(lane);
+}
+
+}  // namespace paceline::sim
