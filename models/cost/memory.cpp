@@ -143,7 +143,11 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   m.parameters = parameters * bytes.weight / (s.parallel.zero >= 3 ? shard : 1);
   m.gradients = parameters * bytes.gradient / (s.parallel.zero >= 2 ? shard : 1);
   m.optimizer = parameters * bytes.optimizer / (s.parallel.zero >= 1 ? shard : 1);
-  m.activation = stage_activation(s, stage) * s.stack.activation_overhead;
+  m.activation = stage_activation(s, stage);
+  if (s.stack.keeps_stage_outputs && s.parallel.pp > 1 && !stage.head) {
+    m.activation += checkpoint_bytes(s);
+  }
+  m.activation *= s.stack.activation_overhead;
   if (stage.layers > 0) {
     const auto kind =
         static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer)]);

@@ -122,6 +122,7 @@ void read_switches(Fields& fields, Stack& stack) {
   stack.tp_overlap = fields.choice<TpOverlap>("tp_overlap", kTpOverlaps, stack.tp_overlap);
   stack.dp_overlap = fields.choice<DpOverlap>("dp_overlap", kDpOverlaps, stack.dp_overlap);
   stack.zero_all_reduce = fields.flag("zero_all_reduce", stack.zero_all_reduce);
+  stack.keeps_stage_outputs = fields.flag("keeps_stage_outputs", stack.keeps_stage_outputs);
   stack.p2p_blocking = fields.flag("p2p_blocking", stack.p2p_blocking);
   stack.p2p_scatter_gather = fields.flag("p2p_scatter_gather", stack.p2p_scatter_gather);
   stack.blocking_launch = fields.flag("blocking_launch", stack.blocking_launch);
