@@ -126,12 +126,15 @@ void measure_rates(const models::Scenario& s, const TaskGraph& graph, Result& re
   result.samples_per_s = samples / result.step_time;
   result.tokens_per_s = samples * static_cast<double>(s.batch.sequence) / result.step_time;
   result.model_flops = model_flops(s);
+  std::vector<double> times(graph.segments.size(), 0);  // each kind of work runs, over all ranks
   for (const Task& task : graph.tasks) {
-    const Segment& segment = graph.segments[task.segment];
-    const auto members = static_cast<double>(graph.lanes[task.lane].members);
-    result.hardware_flops += segment.flops * members;
+    times[task.segment] += static_cast<double>(graph.lanes[task.lane].members);
+  }
+  for (std::size_t k = 0; k < times.size(); ++k) {
+    const Segment& segment = graph.segments[k];
+    result.hardware_flops += segment.flops * times[k];
     for (std::size_t i = 0; i < segment.bytes.size(); ++i) {
-      result.traffic_bytes[i] += segment.bytes[i] * members;
+      result.traffic_bytes[i] += segment.bytes[i] * times[k];
     }
   }
   const double peak = peak_flops(s) * result.step_time;
