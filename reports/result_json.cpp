@@ -109,6 +109,10 @@ void write_numbers(JsonWriter& json, const sim::Result& r) {
   json.key("step_time_band_s").begin_array(true);
   json.value(r.step_time_low).value(r.step_time_high).end_array();
   json.field("tokens_per_s", r.tokens_per_s).field("samples_per_s", r.samples_per_s);
+  if (r.run_tokens > 0) {
+    json.key("run").begin_object().field("tokens", r.run_tokens).field("time_s", r.run_seconds);
+    json.field("device_s", r.run_device_seconds).end_object();
+  }
   json.field("mfu", r.mfu).field("hfu", r.hfu);
   json.field("model_flops_per_step", r.model_flops);
   json.field("hardware_flops_per_step", r.hardware_flops);
@@ -242,6 +246,13 @@ void read_numbers(base::Fields& from, sim::Result& r) {
       base::parse_number(band[1].text, from.where(band[1], "step_time_band_s"), 0, kAny);
   r.tokens_per_s = from.number("tokens_per_s", 0, kAny);
   r.samples_per_s = from.number("samples_per_s", 0, kAny);
+  if (from.has("run")) {
+    base::Fields run = from.map("run");
+    r.run_tokens = run.number("tokens", 1, kAny);
+    r.run_seconds = run.number("time_s", 0, kAny);
+    r.run_device_seconds = run.number("device_s", 0, kAny);
+    run.done();
+  }
   r.mfu = from.number("mfu", 0, kAny);
   r.hfu = from.number("hfu", 0, kAny);
   r.model_flops = from.number("model_flops_per_step", 0, kAny);

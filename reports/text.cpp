@@ -71,6 +71,13 @@ void speed(Lines& lines, const Answer& a, const TextStyle& style) {
   lines.push_back(indent + "MFU " + base::format_percent(r.mfu) + ", HFU " +
                   base::format_percent(r.hfu) + ", " + flops_text(r.model_flops) +
                   " of model per step");
+  if (r.run_tokens > 0) {
+    constexpr double kDay = 86400, kHour = 3600;
+    lines.push_back(indent + base::format_count(r.run_tokens) + " tokens take " +
+                    base::format_fixed(r.run_seconds / kDay, 1) + " days, " +
+                    base::format_count(r.run_device_seconds / kHour) +
+                    " device-hours, without failures and checkpoints");
+  }
   lines.emplace_back();
 }
 

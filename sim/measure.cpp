@@ -125,6 +125,11 @@ void measure_rates(const models::Scenario& s, const TaskGraph& graph, Result& re
   const double samples = static_cast<double>(s.batch.global);
   result.samples_per_s = samples / result.step_time;
   result.tokens_per_s = samples * static_cast<double>(s.batch.sequence) / result.step_time;
+  if (s.run_tokens > 0) {
+    result.run_tokens = s.run_tokens;
+    result.run_seconds = s.run_tokens / result.tokens_per_s;
+    result.run_device_seconds = result.run_seconds * s.parallel.world_size();
+  }
   result.model_flops = model_flops(s);
   std::vector<double> times(graph.segments.size(), 0);  // each kind of work runs, over all ranks
   for (const Task& task : graph.tasks) {

@@ -27,6 +27,9 @@ struct Result {
   double step_time = 0;
   double step_time_low = 0, step_time_high = 0;  ///< band from the profile's residuals
   double tokens_per_s = 0, samples_per_s = 0;
+  double run_tokens = 0;            ///< of the whole run; 0 = not asked
+  double run_seconds = 0;           ///< at this step time, without failures and checkpoints
+  double run_device_seconds = 0;    ///< times the devices used
   double mfu = 0, hfu = 0;          ///< of the peak of the compute precision, all ranks
   double model_flops = 0;           ///< per step, whole job
   double hardware_flops = 0;        ///< with recomputation
