@@ -84,7 +84,8 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
   const double t = shape.tp;
   const double masks = s.stack.dropout ? 2 * h : 0;
   const double eager_norm = s.stack.norm == NormKernel::Eager ? 8 * h : 0;
-  const double outside = 2 * 4 * h + masks + eager_norm;
+  const double e = shape.element;
+  const double outside = e * 4 * h + masks + eager_norm * e / 2;
   const double kv_heads = std::max(static_cast<double>(a.kv_heads) / t, 1.0);
   const double kv =
       (a.kind == AttentionKind::Latent ? static_cast<double>(a.heads) / t : kv_heads) *
@@ -93,12 +94,15 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
   const double gate = layer.mlp.gated ? 2 : 1;
   const double ffn = static_cast<double>(layer.mlp.width) / t;
   double per_token =
-      outside / (shape.sequence_parallel ? t : 1) + 2 * (2 * q + 2 * kv + (gate + 1) * ffn);
+      outside / (shape.sequence_parallel ? t : 1) + e * (2 * q + 2 * kv + (gate + 1) * ffn);
   double scores = 0;
   if (!stores_scores(shape.attention)) {
     per_token += 8 * static_cast<double>(a.heads) / t;
   } else if (s.recompute != Recompute::Selective) {
-    const double per_score = shape.attention == "eager" ? 10 : s.stack.dropout ? 5 : 4;
+    // Softmax in and out and, eager, its fp32 copy; with dropout its output and a one-byte mask.
+    const double per_score = shape.attention == "eager" ? 3 * e + 4
+                             : s.stack.dropout          ? 2 * e + 1
+                                                        : 2 * e;
     scores = per_score * shape.tokens * shape.sequence * static_cast<double>(a.heads) / t;
   }
   return per_token * shape.tokens + scores;
@@ -106,7 +110,7 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
 
 double checkpoint_bytes(const Scenario& s) {
   const LayerShape shape = layer_shape(s);
-  return 2 * shape.tokens * static_cast<double>(s.model.hidden) /
+  return shape.element * shape.tokens * static_cast<double>(s.model.hidden) /
          (shape.sequence_parallel ? shape.tp : 1);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "models/scenario/resolved.hpp"
+#include "models/workload/layer_ops.hpp"
 
 namespace paceline::models {
 namespace {
@@ -176,6 +177,32 @@ void check_precision(Fields& fields, const Scenario& scenario) {
   }
 }
 
+/// A kernel the user names is taken exactly. The stack's own choice gives way, with a note, where
+/// the device has no measurement of it.
+void read_attention(Fields& fields, Scenario& s) {
+  s.attention = fields.text("attention", s.stack.attention);
+  if (s.precision == Precision::Fp32 && !stores_scores(s.attention)) {
+    if (fields.has("attention")) {
+      fields.fail("attention", s.attention + " has no fp32 form", "eager or megatron-fused");
+    }
+    s.assumptions.push_back("attention kernel not named: eager, flash kernels have no fp32 form");
+    s.attention = "eager";
+    return;
+  }
+  const Profile& profile = s.profiles.front();
+  const auto measured = [&](const AttentionCurve& c) {
+    return c.kernel == s.attention && c.causal;
+  };
+  if (fields.has("attention") || stores_scores(s.attention) || profile.attention.empty() ||
+      std::any_of(profile.attention.begin(), profile.attention.end(), measured)) {
+    return;
+  }
+  s.assumptions.push_back("attention kernel not named: " + profile.attention.front().kernel +
+                          ", as profile " + profile.name + " has no measurement of the stack's " +
+                          s.attention);
+  s.attention = profile.attention.front().kernel;
+}
+
 std::string folder_of(const std::string& file) {
   const std::string folder = std::filesystem::path(file).parent_path().string();
   return folder.empty() ? "." : folder;
@@ -210,12 +237,6 @@ void add_assumptions(Scenario& s) {
     s.assumptions.push_back("uses " + std::to_string(s.parallel.world_size()) + " of the " +
                             std::to_string(devices) + " devices of the cluster");
   }
-  for (std::size_t i = 0; i < s.profiles.size(); ++i) {
-    if (s.profiles[i].device != s.cluster.groups[i].device.name) {
-      s.assumptions.push_back(s.cluster.groups[i].device.name + " has no profile of its own: " +
-                              "fractions of peak of " + s.profiles[i].device);
-    }
-  }
 }
 
 }  // namespace
@@ -230,7 +251,7 @@ Scenario read_scenario(const base::Document& document) {
   read_layout(fields, document, s);
   s.precision = fields.choice<Precision>("precision", kPrecisions, Precision::Bf16);
   read_recompute(fields, s);
-  s.attention = fields.text("attention", s.stack.attention);
+  read_attention(fields, s);
   s.optimizer = read_optimizer(fields, document);
   if (fields.has("costs")) s.costs = read_costs(fields.map("costs"));
   if (fields.has("run")) {

@@ -10,6 +10,7 @@ namespace {
 // tensor a fused kernel touches. Dropout also writes (reads) a one-byte mask, and its random
 // numbers make it compute-bound: kDropoutCost times the bytes of the masked part.
 constexpr double kDropoutCost = 1.35;
+constexpr double kHalf = 2;  ///< all byte counts below are those of 16-bit activations
 
 struct Bytes2 {
   double forward, backward;
@@ -64,7 +65,7 @@ class Builder {
     op.exact = exact;
     op.name = name;
     op.phase = phase;
-    op.bytes = bytes;
+    op.bytes = exact ? bytes : bytes * s_.element / kHalf;
     ops_.push_back(op);
   }
   void collective(std::string_view name, Phase phase, CollectiveOp kind, GroupAxis axis,
@@ -75,7 +76,7 @@ class Builder {
     op.phase = phase;
     op.collective = kind;
     op.axis = axis;
-    op.bytes = bytes;
+    op.bytes = bytes * s_.element / kHalf;
     op.beside = beside;
     ops_.push_back(op);
   }
@@ -366,6 +367,8 @@ void accumulate(Builder& b, const Model& model, const Layer& layer) {
 
 }  // namespace
 
+double activation_element(Precision precision) { return precision == Precision::Fp32 ? 4 : kHalf; }
+
 LayerShape layer_shape(const Scenario& s) {
   LayerShape shape;
   shape.tokens =
@@ -377,6 +380,7 @@ LayerShape layer_shape(const Scenario& s) {
   shape.sequence_parallel = s.parallel.sequence_parallel;
   shape.context = s.parallel.context;
   shape.precision = s.precision;
+  shape.element = activation_element(s.precision);
   shape.attention = s.attention;
   shape.stack = &s.stack;
   return shape;

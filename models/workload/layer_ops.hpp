@@ -49,10 +49,13 @@ struct LayerShape {
   bool sequence_parallel = false;
   ContextParallel context = ContextParallel::Ring;
   Precision precision = Precision::Bf16;
+  double element = 2;          ///< bytes of an activation: 4 under fp32, 2 otherwise
   std::string_view attention;  ///< kernel id
   const Stack* stack = nullptr;
 };
 LayerShape layer_shape(const Scenario& scenario);
+/// Bytes of one element of the activations between layers: FP8 runs keep them in 16 bits.
+double activation_element(Precision precision);
 
 /// Kernels of one transformer layer. Backward lists input and weight gradients in execution order.
 /// `to_last_input` stops before the last GEMM: all that a backward needs recomputed.

@@ -18,7 +18,8 @@ constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
 /// every tp rank holds the whole activation: all send it, or each sends its share and the receivers
 /// gather it over NVLink (scatter/gather, Narayanan et al. 2021, section 4.1).
 double hop_seconds(const Scenario& s, const Plan& plan, const CostContext& c, int from, int to) {
-  const double full = 2 * plan.tokens * static_cast<double>(s.model.hidden);
+  const double full =
+      models::activation_element(s.precision) * plan.tokens * static_cast<double>(s.model.hidden);
   const bool sharded = s.parallel.sequence_parallel || s.stack.p2p_scatter_gather;
   const double sent = full / (sharded ? s.parallel.tp : 1);
   const models::CollectiveGroup pair = models::pair_of(s, from, to);
@@ -82,7 +83,8 @@ void StepBuilder::make_hops() {
   const int stride = plan_.meshes.front().axis("pp").stride;
   const int pp = s_.parallel.pp;
   const double bytes =
-      2 * plan_.tokens * static_cast<double>(s_.model.hidden) /
+      models::activation_element(s_.precision) * plan_.tokens *
+      static_cast<double>(s_.model.hidden) /
       (s_.parallel.sequence_parallel || s_.stack.p2p_scatter_gather ? s_.parallel.tp : 1);
   for (std::size_t i = 0; i + 1 < plan_.stages.size(); ++i) {
     const int from = static_cast<int>(i) % pp;
