@@ -117,7 +117,7 @@ void write_suite(JsonWriter& json, const Suite& suite) {
 std::string validation_json(const std::vector<Suite>& suites, const std::string& command) {
   JsonWriter json;
   json.begin_object();
-  json.field("schema", "paceline.validate/1").field("version", PACELINE_VERSION);
+  json.field("schema", "paceline-validate-1").field("version", PACELINE_VERSION);
   json.field("command", command);
   json.field("passed", std::all_of(suites.begin(), suites.end(),
                                    [](const Suite& suite) { return suite.passed(); }));
