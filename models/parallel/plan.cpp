@@ -2,6 +2,7 @@
 #include "models/parallel/plan.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 namespace paceline::models {
@@ -195,10 +196,20 @@ int node_of(const Cluster& cluster, int device) {
   return nodes;
 }
 
+/// How much less the uplinks of a first switch carry than the ports below it, for traffic between
+/// the switches of `first` and `last` that `block` consecutive nodes send at the same time.
+double uplink_share(const Cluster& cluster, int first, int last, int block) {
+  const int below = cluster.nodes_per_switch;
+  if (below == 0) return cluster.oversubscription;
+  if (node_of(cluster, first) / below == node_of(cluster, last) / below) return 1;
+  const double crossing = std::min(1.0, static_cast<double>(block) / below);
+  return std::max(1.0, cluster.oversubscription * crossing);
+}
+
 /// What the layout says of bandwidth: links, ports, siblings, and the share of the uplinks a group
 /// gets that spans several first switches.
 CollectiveGroup from_layout(const Scenario& s, const GroupLayout& layout, int first, int last,
-                            const CollectiveTable* table) {
+                            int block, const CollectiveTable* table) {
   const Cluster& cluster = s.cluster;
   CollectiveGroup group;
   group.ranks = layout.ranks;
@@ -208,10 +219,7 @@ CollectiveGroup from_layout(const Scenario& s, const GroupLayout& layout, int fi
   group.network = layout.network;
   group.ports = layout.ports_per_domain();
   group.sharers = layout.network_share;
-  const int below = cluster.nodes_per_switch;
-  if (below == 0 || node_of(cluster, first) / below != node_of(cluster, last) / below) {
-    group.sharers *= cluster.oversubscription;
-  }
+  group.sharers *= uplink_share(cluster, first, last, block);
   const NodeGroup& node = cluster.groups.front();
   group.host = node.host;
   group.generation = node.device.generation;
@@ -239,7 +247,7 @@ CollectiveGroup group_over(const Scenario& s, std::span<const Axis> axes, int fi
   }
   if (used.empty()) return {};
   const GroupLayout layout = layout_of(s.cluster, first, used);
-  return from_layout(s, layout, first, static_cast<int>(last),
+  return from_layout(s, layout, first, static_cast<int>(last), s.cluster.nodes_per_switch,
                      s.tables.empty() ? nullptr : &s.tables.front());
 }
 
@@ -274,8 +282,10 @@ DataGroups data_groups(const Plan& plan, const Scenario& s, int first_device) {
 }
 
 CollectiveGroup pair_of(const Scenario& s, int from, int to) {
+  // All ranks between the two send at the same time: a stage of `block` nodes.
+  const int block = std::max(1, std::abs(to - from) / s.cluster.groups.front().devices_per_node);
   return from_layout(s, layout_of_pair(s.cluster, from, to), std::min(from, to), std::max(from, to),
-                     nullptr);
+                     block, nullptr);
 }
 
 }  // namespace paceline::models
