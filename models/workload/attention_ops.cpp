@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/workload/op_builder.hpp"
+
+namespace paceline::models::detail {
+namespace {
+
+void flash_core(Builder& b, const Attention& a, Phase phase) {
+  const LayerShape& s = b.shape();
+  const double fraction = causal_fraction(s.sequence, static_cast<double>(a.window));
+  const double heads = static_cast<double>(a.heads) / b.t();
+  const double pairs = s.sequences * s.sequence * s.sequence * fraction / s.cp;
+  Op op;
+  op.name = phase == Phase::Forward ? "attention" : "attention backward";
+  op.kind = OpKind::Attention;
+  op.phase = phase;
+  op.precision = s.precision == Precision::Fp8 ? Precision::Bf16 : s.precision;
+  // Forward: QK' and PV; backward: five products of the same size (Dao 2022, section 3).
+  const double forward = 2 * pairs * heads * static_cast<double>(a.head_dim + a.value_dim);
+  op.flops = phase == Phase::Forward ? forward : 2.5 * forward;
+  op.sequence = s.sequence / s.cp;
+  op.head_dim = static_cast<int>(a.head_dim);
+  b.push(op);
+}
+
+double score_count(const Builder& b, const Attention& a) {
+  const LayerShape& s = b.shape();
+  return s.sequences * s.sequence * s.sequence / s.cp * static_cast<double>(a.heads) / b.t();
+}
+
+double softmax_bytes(const Builder& b, bool forward) {
+  const Bytes2 bytes = b.shape().attention == "eager" ? kSoftmaxEager : kSoftmaxFused;
+  double sum = forward ? bytes.forward : bytes.backward;
+  if (b.stack().dropout) sum += forward ? kDropoutBytes * kDropoutCost : kDropoutBytes;
+  return sum;
+}
+
+void score_core_forward(Builder& b, const Attention& a, Phase phase) {
+  const LayerShape& s = b.shape();
+  const double batch = s.sequences * static_cast<double>(a.heads) / b.t();
+  const double rows = s.sequence / s.cp;
+  const auto d = static_cast<double>(a.head_dim);
+  b.batched("QK'", phase, batch, rows, s.sequence, d);
+  b.stream("softmax", phase, softmax_bytes(b, true) * score_count(b, a));
+  b.batched("PV", phase, batch, rows, static_cast<double>(a.value_dim), s.sequence);
+  b.stream("merge heads", phase, 4 * b.tokens() * widths(a, b.t()).v);
+}
+
+void score_core_backward(Builder& b, const Attention& a) {
+  const LayerShape& s = b.shape();
+  const double batch = s.sequences * static_cast<double>(a.heads) / b.t();
+  const double rows = s.sequence / s.cp;
+  const auto d = static_cast<double>(a.head_dim);
+  const auto v = static_cast<double>(a.value_dim);
+  b.stream("split heads", Phase::Input, 8 * b.tokens() * widths(a, b.t()).v);
+  b.batched("dP", Phase::Input, batch, rows, s.sequence, v);
+  b.batched("dV", Phase::Input, batch, s.sequence, v, rows);
+  b.stream("softmax backward", Phase::Input, softmax_bytes(b, false) * score_count(b, a));
+  b.batched("dQ", Phase::Input, batch, rows, d, s.sequence);
+  b.batched("dK", Phase::Input, batch, s.sequence, d, rows);
+}
+
+}  // namespace
+
+/// Ring attention passes keys and values beside the attention of the blocks at hand; gathered
+/// context exposes one all-gather (its gradient: a reduce-scatter).
+void context_exchange(Builder& b, const Attention& a, Phase phase) {
+  if (b.shape().cp == 1) return;
+  const Widths w = widths(a, b.t());
+  const double per_token = 2 * (a.kind == AttentionKind::Latent ? w.q + w.v : 2 * w.kv);
+  const double full = per_token * b.tokens() * b.shape().cp;
+  const bool ring = b.shape().context == ContextParallel::Ring;
+  if (phase == Phase::Forward) {
+    b.collective("gather KV", phase, CollectiveOp::AllGather, GroupAxis::Cp, full, ring ? 1 : 0);
+  } else {
+    // Keys and values travel again, their gradients travel with them.
+    b.collective("gather KV", phase, CollectiveOp::AllGather, GroupAxis::Cp, full, ring ? 1 : 0);
+    b.collective("reduce dKV", phase, CollectiveOp::ReduceScatter, GroupAxis::Cp, full,
+                 ring ? 1 : 0);
+  }
+}
+
+void core_forward(Builder& b, const Attention& a, Phase phase) {
+  if (stores_scores(b.shape().attention)) {
+    score_core_forward(b, a, phase);
+  } else {
+    flash_core(b, a, Phase::Forward);
+  }
+}
+
+void core_backward(Builder& b, const Attention& a) {
+  if (stores_scores(b.shape().attention)) {
+    score_core_backward(b, a);
+  } else {
+    flash_core(b, a, Phase::Input);
+  }
+}
+
+void projections_forward(Builder& b, const Model& model, const Attention& a) {
+  const auto h = static_cast<double>(model.hidden);
+  const Widths w = widths(a, b.t());
+  const Precision p = b.shape().precision;
+  if (a.kind == AttentionKind::Latent) {
+    const auto heads = static_cast<double>(a.heads) / b.t();
+    if (a.q_rank > 0) {
+      b.gemm("Q down", Phase::Forward, b.tokens(), static_cast<double>(a.q_rank), h, p);
+      b.stream("Q norm", Phase::Forward, 4 * b.tokens() * static_cast<double>(a.q_rank));
+    }
+    b.gemm("Q up", Phase::Forward, b.tokens(), w.q,
+           a.q_rank > 0 ? static_cast<double>(a.q_rank) : h, p);
+    b.gemm("KV down", Phase::Forward, b.tokens(), static_cast<double>(a.kv_rank + a.rope_dim), h,
+           p);
+    b.stream("KV norm", Phase::Forward, 4 * b.tokens() * static_cast<double>(a.kv_rank));
+    b.gemm("KV up", Phase::Forward, b.tokens(),
+           heads * static_cast<double>(a.nope_dim + a.value_dim), static_cast<double>(a.kv_rank),
+           p);
+    return;
+  }
+  b.gemm("QKV", Phase::Forward, b.tokens(), w.q * (a.output_gate ? 2 : 1) + 2 * w.kv, h, p);
+  if (a.qkv_bias) b.stream("QKV bias", Phase::Forward, 4 * b.tokens() * (w.q + 2 * w.kv));
+}
+
+void projections_backward(Builder& b, const Model& model, const Attention& a) {
+  const auto h = static_cast<double>(model.hidden);
+  const Widths w = widths(a, b.t());
+  const Precision p = b.shape().precision;
+  if (a.kind == AttentionKind::Latent) {
+    const auto heads = static_cast<double>(a.heads) / b.t();
+    const double up = heads * static_cast<double>(a.nope_dim + a.value_dim);
+    const auto kv = static_cast<double>(a.kv_rank);
+    const auto q = static_cast<double>(a.q_rank);
+    b.gemm("KV up dX", Phase::Input, b.tokens(), kv, up, p);
+    b.gemm("KV up dW", Phase::Weight, kv, up, b.tokens(), p);
+    b.gemm("Q up dX", Phase::Input, b.tokens(), q > 0 ? q : h, w.q, p);
+    b.gemm("Q up dW", Phase::Weight, q > 0 ? q : h, w.q, b.tokens(), p);
+    b.stream("latent norms", Phase::Input, 10 * b.tokens() * (q + kv));
+    column_parallel_backward(b, "KV down dX", "KV down dW", h, kv + static_cast<double>(a.rope_dim),
+                             p);
+    if (q > 0) {
+      b.gemm("Q down dX", Phase::Input, b.tokens(), h, q, p);
+      b.gemm("Q down dW", Phase::Weight, h, q, b.tokens(), p);
+    }
+    return;
+  }
+  if (a.qkv_bias) {
+    b.stream("QKV bias gradient", Phase::Input, 2 * b.tokens() * (w.q + 2 * w.kv));
+  }
+  column_parallel_backward(b, "QKV dX", "QKV dW", h, w.q * (a.output_gate ? 2 : 1) + 2 * w.kv, p);
+}
+
+void rotary(Builder& b, const Model& model, const Attention& a, Phase phase) {
+  if (!model.rotary) return;
+  const Widths w = widths(a, b.t());
+  const Bytes2 kernel = b.stack().fused_rotary ? kRotary : kRotaryEager;
+  const double bytes = phase == Phase::Forward ? kernel.forward : kernel.backward;
+  b.stream("rotary", phase, bytes * b.tokens() * (w.q + w.kv));
+}
+
+}  // namespace paceline::models::detail
