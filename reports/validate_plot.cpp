@@ -13,10 +13,12 @@
 namespace paceline::reports {
 namespace {
 
-constexpr double kTop = 74, kLeft = 76, kSquare = 560;           // scatter, pixels
-constexpr double kNames = 676, kStrip = 930, kStripWidth = 300;  // errors by suite
+// Sizes leave letters of 10 pixels and more in a picture shrunk to a width of 1000.
+constexpr double kTop = 78, kLeft = 76, kSquare = 540;           // scatter, pixels
+constexpr double kNames = 642, kStrip = 930, kStripWidth = 230;  // errors by suite
 constexpr double kRow = 24, kEdge = 0.30;                        // strips end at +-30 %
-constexpr double kWidth = 1330;
+constexpr double kWidth = 1230;
+constexpr double kText = 13;
 constexpr double kExcludedOpacity = 0.25, kOpacity = 0.75;
 
 /// A suite's mark: seven colours, then the same colours as rings, then as squares.
@@ -87,9 +89,9 @@ void draw_axes(svg::Picture& picture, const Square& square) {
     picture.line(x, kTop, x, kTop + kSquare, {svg::colour::kLight, 1, ""});
     picture.line(kLeft, y, kLeft + kSquare, y, {svg::colour::kLight, 1, ""});
     picture.text(x, kTop + kSquare + 18, svg::tick_text(tick),
-                 {12, svg::colour::kInk, svg::Anchor::Middle, false, 0});
+                 {kText, svg::colour::kInk, svg::Anchor::Middle, false, 0});
     picture.text(kLeft - 8, y + 4, svg::tick_text(tick),
-                 {12, svg::colour::kInk, svg::Anchor::End, false, 0});
+                 {kText, svg::colour::kInk, svg::Anchor::End, false, 0});
   }
   constexpr double kBand = 1.1;
   picture.line(square.x(low), square.y(low), square.x(high), square.y(high),
@@ -100,11 +102,11 @@ void draw_axes(svg::Picture& picture, const Square& square) {
                {svg::colour::kGrey, 1, "4 3"});
   picture.frame(kLeft, kTop, kSquare, kSquare, {svg::colour::kGrey, 1, ""});
   picture.text(kLeft + kSquare / 2, kTop + kSquare + 40, "measured step time, s",
-               {13, svg::colour::kInk, svg::Anchor::Middle, false, 0});
+               {kText, svg::colour::kInk, svg::Anchor::Middle, false, 0});
   picture.text(22, kTop + kSquare / 2, "predicted step time, s",
-               {13, svg::colour::kInk, svg::Anchor::Middle, false, -90});
+               {kText, svg::colour::kInk, svg::Anchor::Middle, false, -90});
   picture.text(kLeft + 10, kTop + 18, "solid: equal; dashed: 10 % off; faint: excluded rows",
-               {11, svg::colour::kGrey, svg::Anchor::Start, false, 0});
+               {kText, svg::colour::kGrey, svg::Anchor::Start, false, 0});
 }
 
 /// Error strips: x of an error, clipped at the edges.
@@ -119,13 +121,16 @@ void draw_strip_axes(svg::Picture& picture, double bottom) {
     picture.line(x, kTop, x, bottom,
                  {zero ? svg::colour::kInk : svg::colour::kLight, zero ? 1.2 : 1.0, ""});
     picture.text(x, bottom + 18, base::format_fixed(100 * error, 0),
-                 {12, svg::colour::kInk, svg::Anchor::Middle, false, 0});
+                 {kText, svg::colour::kInk, svg::Anchor::Middle, false, 0});
   }
-  picture.text(kStrip + kStripWidth / 2, bottom + 40,
-               "error, % (beyond 30 at the edge); ticks: bound; bold: exceeded",
-               {13, svg::colour::kInk, svg::Anchor::Middle, false, 0});
+  picture.text(kStrip + kStripWidth / 2, bottom + 40, "error of a row, %; beyond 30 at the edge",
+               {kText, svg::colour::kInk, svg::Anchor::Middle, false, 0});
+  picture.text(kStrip + kStripWidth / 2, bottom + 58, "upright ticks: bound; bold: exceeded",
+               {kText, svg::colour::kGrey, svg::Anchor::Middle, false, 0});
+  picture.text(kNames - 4, kTop - 8, "set (and quantity, if not step time)",
+               {kText, svg::colour::kInk, svg::Anchor::Start, true, 0});
   picture.text(kStrip + kStripWidth + 14, kTop - 8, "mean",
-               {12, svg::colour::kInk, svg::Anchor::Start, true, 0});
+               {kText, svg::colour::kInk, svg::Anchor::Start, true, 0});
 }
 
 void draw_strip(svg::Picture& picture, const Suite& suite, const Mark& mark, double y) {
@@ -133,7 +138,7 @@ void draw_strip(svg::Picture& picture, const Suite& suite, const Mark& mark, dou
   std::string name = suite.name;
   constexpr std::string_view kTime = ".step_time_s";
   if (name.ends_with(kTime)) name.resize(name.size() - kTime.size());
-  picture.text(kNames + 10, y + 4, name, {11.5, svg::colour::kInk, svg::Anchor::Start, false, 0});
+  picture.text(kNames + 10, y + 4, name, {kText, svg::colour::kInk, svg::Anchor::Start, false, 0});
   if (const auto worst = suite.quantity.bound.worst; worst && *worst <= kEdge) {
     for (const double side : {-1.0, 1.0})
       picture.line(strip_x(side * *worst), y - 8, strip_x(side * *worst), y + 8,
@@ -144,7 +149,7 @@ void draw_strip(svg::Picture& picture, const Suite& suite, const Mark& mark, dou
       draw(picture, mark, strip_x(*one.error), y, one.value.excluded, hover_text(suite, one));
   picture.text(kStrip + kStripWidth + 14, y + 4,
                base::format_fixed(100 * suite.kept.mean, 1) + " %",
-               {12, svg::colour::kInk, svg::Anchor::Start, !suite.passed(), 0});
+               {kText, svg::colour::kInk, svg::Anchor::Start, !suite.passed(), 0});
 }
 
 }  // namespace
@@ -155,12 +160,12 @@ std::string validation_plot(const std::vector<Suite>& suites) {
     if (is_relative(suite)) shown.push_back(&suite);
   const double bottom =
       kTop + std::max(kSquare, kRow * static_cast<double>(shown.size()) + kRow / 2);
-  svg::Picture picture(kWidth, bottom + 60, "Predicted against measured step times");
+  svg::Picture picture(kWidth, bottom + 72, "Predicted against measured step times");
   picture.text(kLeft, 34, "Predicted against measured",
-               {20, svg::colour::kInk, svg::Anchor::Start, true, 0});
+               {21, svg::colour::kInk, svg::Anchor::Start, true, 0});
   picture.text(kLeft, 54,
                "published training runs, one profile per device, one spec per software stack",
-               {13, svg::colour::kGrey, svg::Anchor::Start, false, 0});
+               {kText, svg::colour::kGrey, svg::Anchor::Start, false, 0});
   const Square square = square_around(suites);
   draw_axes(picture, square);
   draw_strip_axes(picture, bottom);

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Writes reports/studies/validation again: every published set against the model as it is now. Takes
+# under a minute. Fails when a bound is exceeded, after the files are written.
+set -euo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
+
+study=reports/studies/validation
+status=0
+./paceline build
+mkdir -p "$study"
+./paceline validate --json "$study/result.json" --plot "$study/validation.svg" \
+  >"$study/table.txt" || status=$?
+./paceline validate nccl >"$study/nccl.txt" || status=$?
+version=$(./paceline --version)
+
+cat >"$study/README.md" <<TEXT
+# Validation study
+
+Every published set in \`scenarios/published\` against the predictions of $version.
+
+| file | made by |
+|---|---|
+| \`table.txt\`, \`validation.svg\`, \`result.json\` | \`paceline validate --json result.json --plot validation.svg > table.txt\` |
+| \`nccl.txt\` | \`paceline validate nccl > nccl.txt\` |
+
+\`tools/update_study.sh\` runs both and writes this folder; on one version every byte comes out the same.
+What the columns mean: [measured-sets.md](../../../docs/measured-sets.md). What the numbers say, row by
+row where the model is wrong: [validation.md](../../../docs/validation.md).
+
+![Predicted against measured step times of all sets](validation.svg)
+TEXT
+exit "$status"
