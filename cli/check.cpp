@@ -17,8 +17,7 @@ namespace {
 
 constexpr const char* kHelp =
     "Reads a scenario, checks everything in it without predicting, and prints what Paceline\n"
-    "understood: the model with its parameter count, the machine, the layout, every default that "
-    "was\n"
+    "understood: the model with its parameter count, the machine, the layout, every default it\n"
     "filled in, and every assumption. A wrong key, unit or number is one line with file, line and\n"
     "column on standard error, and exit status 2.\n"
     "\n"

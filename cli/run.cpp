@@ -23,10 +23,10 @@ namespace {
 
 constexpr const char* kHelp =
     "Predicts one scenario: how long a training step takes, where the time goes, and how much\n"
-    "memory every rank needs. The scenario is a YAML file that names a model, a cluster, a "
-    "software\n"
-    "stack and a parallel layout; --set changes single values of it without editing the file. The\n"
-    "exit status is 1 when the job does not fit into memory (the answer is printed all the same).\n"
+    "memory every rank needs. The scenario is a YAML file that names a model, a cluster, a\n"
+    "software stack and a parallel layout; --set changes single values of it without editing the\n"
+    "file. The exit status is 1 when the job does not fit into memory (the answer is printed all\n"
+    "the same).\n"
     "\n"
     "Examples:\n"
     "  paceline run scenarios/llama3_70b_64_h100.yaml\n"

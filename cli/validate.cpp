@@ -78,9 +78,8 @@ void add_validate(CLI::App& program, int& exit_code) {
       program.add_subcommand("validate", "compare predictions with published measurements");
   command->footer(
       "Without SET every published set is compared ('paceline list sets' names them); a path to a\n"
-      "set file of your own works as well. Per set: mean and worst error, bias, Kendall's tau, "
-      "and\n"
-      "the error of one MFU for all rows. 'reaches' says goal, bound, or EXCEEDED.\n"
+      "set file of your own works as well. Per set: mean and worst error, bias, Kendall's tau,\n"
+      "and the error of one MFU for all rows. 'reaches' says goal, bound, or EXCEEDED.\n"
       "Exit status 1: a bound is exceeded.\n"
       "\n"
       "'nccl' alone compares the collective model with public nccl-tests logs.\n"

@@ -70,8 +70,8 @@ using TaskId = std::uint32_t;
 struct Task {
   double seconds = 0;      ///< alone, at full rate
   std::uint32_t lane = 0;  ///< rank class
-  std::uint32_t origin =
-      0;               ///< position in the lane's order, or index of the message or collective
+  /// position in the lane's order, or index of the message or collective
+  std::uint32_t origin = 0;
   float slowdown = 1;  ///< rate is 1/slowdown while a communication stream of the lane is active
   Stream stream = Stream::Compute;
   TaskKind kind = TaskKind::Action;

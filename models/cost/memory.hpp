@@ -7,10 +7,10 @@ namespace paceline::models {
 
 /// Bytes of one stage on one of its ranks.
 struct StageMemory {
-  double parameters =
-      0;                 ///< weights in the compute precision (16 bit; fp32 when precision is fp32)
-  double gradients = 0;  ///< what stays allocated through the step
-  double optimizer = 0;  ///< master weights and moments, after sharding
+  /// weights in the compute precision (16 bit; fp32 when precision is fp32)
+  double parameters = 0;
+  double gradients = 0;   ///< what stays allocated through the step
+  double optimizer = 0;   ///< master weights and moments, after sharding
   double activation = 0;  ///< of one microbatch, held from its forward to its backward
   double logits = 0;      ///< head only: held while the loss and its gradient are computed
   double workspace = 0;   ///< held while a pass of the stage runs: the layer being recomputed,

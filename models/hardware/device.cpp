@@ -45,6 +45,18 @@ void read_matrix_rates(base::Fields& fields, const SourceList& sources, Device& 
   rates.done();
 }
 
+constexpr std::array<base::Named<std::string_view>, 11> kGenerations{{{"pascal", "pascal"},
+                                                                      {"volta", "volta"},
+                                                                      {"turing", "turing"},
+                                                                      {"ampere", "ampere"},
+                                                                      {"ada", "ada"},
+                                                                      {"hopper", "hopper"},
+                                                                      {"blackwell", "blackwell"},
+                                                                      {"cdna2", "cdna2"},
+                                                                      {"cdna3", "cdna3"},
+                                                                      {"cdna4", "cdna4"},
+                                                                      {"cpu", "cpu"}}};
+
 }  // namespace
 
 std::string_view to_text(Precision p) {
@@ -70,18 +82,6 @@ double element_bytes(Precision p) {
 }
 
 Device read_device(const base::Document& document, const std::string& name) {
-  static constexpr std::array<base::Named<std::string_view>, 11> kGenerations{
-      {{"pascal", "pascal"},
-       {"volta", "volta"},
-       {"turing", "turing"},
-       {"ampere", "ampere"},
-       {"ada", "ada"},
-       {"hopper", "hopper"},
-       {"blackwell", "blackwell"},
-       {"cdna2", "cdna2"},
-       {"cdna3", "cdna3"},
-       {"cdna4", "cdna4"},
-       {"cpu", "cpu"}}};
   base::Fields fields(document, document.root);
   Device device;
   device.name = name;

@@ -88,8 +88,8 @@ struct Link {
   double efficiency = 1;           ///< share of the bandwidth large transfers reach
   base::Seconds latency;           ///< one hop of a small (LL) message
   bool multicast = false;          ///< the switch adds and copies (NVLS)
-  double multicast_efficiency =
-      0;  ///< share of the bandwidth NVLS moves, (1 + 1/n) bytes a byte; 0 without
+  /// share of the bandwidth NVLS moves, (1 + 1/n) bytes a byte; 0 without
+  double multicast_efficiency = 0;
 
   /// What large transfers reach, one way.
   base::BytesPerSecond rate() const { return bandwidth * efficiency; }

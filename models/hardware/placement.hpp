@@ -26,11 +26,11 @@ struct GroupLayout {
   int ranks_per_domain = 0;  ///< the most members in one domain
   int nodes = 0;
   int ranks_per_node = 0;  ///< the most members on one node
-  int nodes_per_domain =
-      0;  ///< the most nodes the group has in one domain (1 but for racks like NVL72)
+  /// the most nodes the group has in one domain (1 but for racks like NVL72)
+  int nodes_per_domain = 0;
 
-  const Link* common =
-      nullptr;  ///< the innermost link that joins all members; null when there is none
+  /// the innermost link that joins all members; null when there is none
+  const Link* common = nullptr;
   const Link* intra = nullptr;    ///< the slowest device link on the way; null when none is used
   const Link* network = nullptr;  ///< the slowest network on the way; null inside one domain
   int ports_per_node = 0;         ///< of the nodes with the slowest network

@@ -35,8 +35,8 @@ struct Profile {
   std::string device;
   std::string source;
   std::array<GemmLaw, 4> gemm{};  ///< by Precision
-  double overlap_loss =
-      0.3;  ///< share of the smaller of compute and memory time that is not hidden
+  /// share of the smaller of compute and memory time that is not hidden
+  double overlap_loss = 0.3;
   double memory_efficiency = 0.86;  ///< of the data-sheet bandwidth, streaming kernels
   double batched_gemm = 0.77;       ///< rate of strided batched GEMMs over plain ones
   double unaligned_gemm = 0.083;    ///< rate when a dimension is no multiple of 8

@@ -66,13 +66,13 @@ struct Scenario {
   Cluster cluster;
   Stack stack;
   std::vector<Profile> profiles;  ///< one per NodeGroup of the cluster
-  std::vector<CollectiveTable>
-      tables;  ///< measured collectives of each group's outermost device link
+  /// measured collectives of each group's outermost device link
+  std::vector<CollectiveTable> tables;
   Parallel parallel;
   ScheduleChoice schedule;
   Batch batch;
-  Precision precision =
-      Precision::Bf16;  ///< of the linear layers; norms, head and loss stay 16-bit
+  /// of the linear layers; norms, head and loss stay 16-bit
+  Precision precision = Precision::Bf16;
   Recompute recompute = Recompute::None;
   int recompute_layers = 0;  ///< Blockwise: layers per stage that recompute, the first ones
   std::string attention;     ///< kernel id of the profile, or "eager" / "megatron-fused"

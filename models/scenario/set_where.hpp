@@ -16,8 +16,8 @@ struct ColumnFilter {
   int column = 0;
   Comparison comparison = Comparison::Equal;
   double limit = 0;  ///< for the four orders
-  std::vector<std::string>
-      values;  ///< for Equal: the text of the cell, numbers compared as numbers
+  /// for Equal: the text of the cell, numbers compared as numbers
+  std::vector<std::string> values;
 };
 
 /// All columns must.

@@ -66,9 +66,9 @@ struct Stack {
   Precision gradient_reduce = Precision::Fp32;
   bool sharded_logits = true;  ///< over tp; false: every rank holds the whole vocabulary
   Loss loss = Loss::VocabParallel;
-  bool recompute_stops_early =
-      false;  ///< full recomputation ends before the last GEMM, whose output no gradient needs
-              ///< (PyTorch non-reentrant checkpoints)
+  /// full recomputation ends before the last GEMM, whose output no gradient needs (PyTorch
+  /// non-reentrant checkpoints)
+  bool recompute_stops_early = false;
 
   // Overlap.
   TpOverlap tp_overlap = TpOverlap::None;

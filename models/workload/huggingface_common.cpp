@@ -126,4 +126,14 @@ std::string_view sliding_but_every(Size index, Size pattern) {
 
 std::string_view all_full(Size, Size) { return "full_attention"; }
 
+void append_windowed(Model& model, const Config& config, Size layers, Layer layer, Size window,
+                     std::string_view (*fallback)(Size index, Size pattern), Size pattern) {
+  const std::vector<std::string> types =
+      read_layer_types(config, layers, {"sliding_attention", "full_attention"}, fallback, pattern);
+  for (const std::string& type : types) {
+    layer.attention.window = type == "sliding_attention" ? window : 0;
+    append(model, layer);
+  }
+}
+
 }  // namespace paceline::models::huggingface

@@ -99,6 +99,10 @@ std::vector<std::string> read_layer_types(const Config& config, Size layers, Key
 /// "sliding_attention" in all but every pattern-th layer.
 std::string_view sliding_but_every(Size index, Size pattern);
 std::string_view all_full(Size index, Size pattern);
+/// All layers of a model whose kinds differ only in whether they see `window` tokens
+/// ("sliding_attention") or everything ("full_attention").
+void append_windowed(Model& model, const Config& config, Size layers, Layer layer, Size window,
+                     std::string_view (*fallback)(Size index, Size pattern), Size pattern);
 
 // One reader for each group of model types.
 Model read_llama_like(Input& in);

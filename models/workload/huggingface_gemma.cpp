@@ -53,12 +53,8 @@ Model read_gemma(Input& in) {
   Size pattern = g.pattern;
   for (std::string_view key : {"sliding_window_pattern", "_sliding_window_pattern"})
     if (c.given({key})) pattern = c.size({key}, limits::kLayers);
-  for (const std::string& type :
-       read_layer_types(c, sizes.layers, {"sliding_attention", "full_attention"},
-                        g.window > 0 ? sliding_but_every : all_full, pattern)) {
-    layer.attention.window = type == "sliding_attention" ? window : 0;
-    append(model, layer);
-  }
+  append_windowed(model, c, sizes.layers, layer, window,
+                  g.window > 0 ? sliding_but_every : all_full, pattern);
   return model;
 }
 

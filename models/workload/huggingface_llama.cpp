@@ -210,11 +210,7 @@ Model read_cohere(Input& in) {
   }
   const Size window = c.size({"sliding_window"}, limits::kContext, 4096);
   const Size pattern = c.size({"sliding_window_pattern"}, limits::kLayers, 4);
-  for (const std::string& type : read_layer_types(
-           c, sizes.layers, {"sliding_attention", "full_attention"}, sliding_but_every, pattern)) {
-    layer.attention.window = type == "sliding_attention" ? window : 0;
-    append(model, layer);
-  }
+  append_windowed(model, c, sizes.layers, layer, window, sliding_but_every, pattern);
   return model;
 }
 
@@ -232,12 +228,7 @@ Model read_olmo(Input& in) {
   layer.attention.qkv_bias = layer.attention.out_bias = c.flag({"attention_bias"}, false);
   if (!first) layer.attention.qk_norm = QkNorm::Whole;
   const Size window = third ? c.size({"sliding_window"}, limits::kContext, 4096) : 0;
-  for (const std::string& type :
-       read_layer_types(c, sizes.layers, {"sliding_attention", "full_attention"},
-                        third ? sliding_but_every : all_full, 4)) {
-    layer.attention.window = type == "sliding_attention" ? window : 0;
-    append(model, layer);
-  }
+  append_windowed(model, c, sizes.layers, layer, window, third ? sliding_but_every : all_full, 4);
   return model;
 }
 

@@ -31,6 +31,17 @@ bool contains(const std::vector<Size>& list, Size value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
+/// Which layers of a Qwen model have experts: every step-th one that is not listed as dense.
+struct QwenExpertLayers {
+  Size step;
+  std::vector<Size> dense;
+  bool operator()(Size i) const { return (i + 1) % step == 0 && !contains(dense, i); }
+};
+
+QwenExpertLayers read_expert_layers(Config& c) {
+  return {c.size({"decoder_sparse_step"}, limits::kLayers, 1), c.integers("mlp_only_layers")};
+}
+
 }  // namespace
 
 // Mixtral, OLMoE, PhiMoE and GraniteMoE: every layer sparse, experts as wide as intermediate_size.
@@ -78,10 +89,9 @@ Model read_qwen_moe(Input& in) {
     layer.attention.qk_norm = QkNorm::PerHead;
     layer.attention.qkv_bias = layer.attention.out_bias = c.flag({"attention_bias"}, false);
   }
-  const Size step = c.size({"decoder_sparse_step"}, limits::kLayers, 1);
-  const std::vector<Size> dense = c.integers("mlp_only_layers");
+  const QwenExpertLayers with_experts = read_expert_layers(c);
   for (Size i = 0; i < sizes.layers; ++i)
-    append(model, (i + 1) % step == 0 && !contains(dense, i) ? sparse_of(layer) : dense_of(layer));
+    append(model, with_experts(i) ? sparse_of(layer) : dense_of(layer));
   return model;
 }
 
@@ -113,17 +123,15 @@ Model read_qwen3_next(Input& in) {
         return (i + 1) % n == 0 ? "full_attention" : "linear_attention";
       },
       interval);
-  const Size step = c.size({"decoder_sparse_step"}, limits::kLayers, 1);
-  const std::vector<Size> dense = c.integers("mlp_only_layers");
+  const QwenExpertLayers with_experts = read_expert_layers(c);
   for (Size i = 0; i < sizes.layers; ++i) {
     const Layer& layer = types[static_cast<std::size_t>(i)] == "full_attention" ? full : linear;
-    append(model, (i + 1) % step == 0 && !contains(dense, i) ? sparse_of(layer) : dense_of(layer));
+    append(model, with_experts(i) ? sparse_of(layer) : dense_of(layer));
   }
   model.prediction_layers = 1;
   model.notes.push_back(
       "Qwen3-Next checkpoints may hold one prediction layer that no key names; the count without "
-      "it "
-      "is the model's");
+      "it is the model's");
   return model;
 }
 
@@ -158,11 +166,7 @@ Model read_gpt_oss(Input& in) {
   layer.attention.sinks = true;
   layer.attention.qkv_bias = layer.attention.out_bias = c.flag({"attention_bias"}, true);
   const Size window = c.size({"sliding_window"}, limits::kContext, 128);
-  for (const std::string& type : read_layer_types(
-           c, sizes.layers, {"sliding_attention", "full_attention"}, sliding_but_every, 2)) {
-    layer.attention.window = type == "sliding_attention" ? window : 0;
-    append(model, sparse_of(layer));
-  }
+  append_windowed(model, c, sizes.layers, sparse_of(layer), window, sliding_but_every, 2);
   return model;
 }
 

@@ -28,8 +28,8 @@ struct Op {
   bool accumulates = false;  ///< output read and written in fp32 (fused gradient accumulation)
   // Stream: HBM bytes moved. Collective: bytes of the full array. Attention: unused.
   double bytes = 0;
-  bool exact =
-      false;  ///< Stream: not scaled by the stack's elementwise factor (casts, loss, accumulation)
+  /// Stream: not scaled by the stack's elementwise factor (casts, loss, accumulation)
+  bool exact = false;
   // Attention: floating-point operations actually needed (half of the square when causal).
   double flops = 0;
   double sequence = 0;  ///< Attention: tokens of one kernel call, for its efficiency curve

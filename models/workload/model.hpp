@@ -73,8 +73,8 @@ struct Model {
   std::int64_t hidden = 0;
   std::int64_t vocab = 0;
   std::int64_t positions = 0;  ///< rows of a learned position table; 0 = rotary or ALiBi
-  std::int64_t embedding_dim =
-      0;  ///< narrower embedding with projections in and out (OPT-350M); 0 = hidden
+  /// narrower embedding with projections in and out (OPT-350M); 0 = hidden
+  std::int64_t embedding_dim = 0;
   std::int64_t context = 0;  ///< longest sequence the config names; 0 = unknown
   bool tied = false;         ///< head and embedding are one matrix
   bool head_bias = false;
@@ -90,8 +90,8 @@ struct Model {
   std::int64_t vision_parameters = 0;  ///< image tower and projector, where they could be counted
   int scale_block = 0;  ///< FP8 checkpoints keep one scale per block x block weights; 0 = none
   std::int64_t extra_parameters = 0;
-  std::vector<std::string>
-      notes;  ///< what the config leaves out or was assumed: shown as assumptions
+  /// what the config leaves out or was assumed: shown as assumptions
+  std::vector<std::string> notes;
 };
 
 /// Parameters of one layer, of its part that every token uses, and of the parts of the ends.

@@ -15,8 +15,8 @@ struct ActionContext {
   int stage = 0;
   bool forward = true;
   std::uint32_t position = 0;  ///< in the lane's order
-  TaskId input =
-      std::numeric_limits<TaskId>::max();  ///< message or action it waits for; max = none
+  /// message or action it waits for; max = none
+  TaskId input = std::numeric_limits<TaskId>::max();
   bool first = false;  ///< first and last microbatch of this pass of the stage on the lane
   bool last = false;
   bool sends = false;  ///< its result goes to another rank
