@@ -45,7 +45,11 @@ void list_kinds(const ListOptions& options) {
 void list_entries(const Kind& kind, const ListOptions& options) {
   std::vector<std::pair<std::string, std::string>> rows;
   base::JsonWriter json;
-  json.begin_object().field("schema", "paceline-list-1").field("kind", kind.name).key("entries").begin_array();
+  json.begin_object()
+      .field("schema", "paceline-list-1")
+      .field("kind", kind.name)
+      .key("entries")
+      .begin_array();
   for (const std::string& name : kind.names()) {
     const Entry entry = kind.entry(name);
     rows.emplace_back(entry.name, entry.summary);
@@ -63,7 +67,10 @@ void list_entry(const Kind& kind, const std::string& name, const ListOptions& op
   }
   const Entry entry = kind.entry(name);
   base::JsonWriter json;
-  json.begin_object().field("schema", "paceline-list-1").field("kind", kind.name).field("name", entry.name);
+  json.begin_object()
+      .field("schema", "paceline-list-1")
+      .field("kind", kind.name)
+      .field("name", entry.name);
   json.field("summary", entry.summary).field("text", entry.text).key("facts").begin_array();
   for (const models::Fact& fact : entry.facts) {
     json.begin_object().field("key", fact.key).field("value", fact.value);

@@ -151,9 +151,10 @@ void digest_constants(Digest& d, const Scenario& s) {
     d.add(choice);
   }
   std::string flags;
-  for (const bool flag : {k.fused_rotary, k.dropout, k.fused_bias_dropout, k.fused_activation,
-                          k.sharded_logits, k.recompute_stops_early, k.zero_all_reduce, k.keeps_stage_outputs,
-                          k.p2p_blocking, k.p2p_scatter_gather, k.blocking_launch}) {
+  for (const bool flag :
+       {k.fused_rotary, k.dropout, k.fused_bias_dropout, k.fused_activation, k.sharded_logits,
+        k.recompute_stops_early, k.zero_all_reduce, k.keeps_stage_outputs, k.p2p_blocking,
+        k.p2p_scatter_gather, k.blocking_launch}) {
     flags += flag ? '1' : '0';
   }
   d.add(flags);
