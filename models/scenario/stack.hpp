@@ -74,8 +74,8 @@ struct Stack {
   TpOverlap tp_overlap = TpOverlap::None;
   DpOverlap dp_overlap = DpOverlap::None;
   bool zero_all_reduce = false;  ///< ZeRO 1 all-reduces gradients before it keeps its shard
-  bool keeps_stage_outputs =
-      false;  ///< the tensor sent to the next stage stays allocated until its backward
+  /// the tensor sent to the next stage stays allocated until its backward
+  bool keeps_stage_outputs = false;
   bool p2p_blocking = true;         ///< sends occupy the compute stream
   bool p2p_scatter_gather = false;  ///< each tp rank sends 1/tp, gathered on arrival
   bool blocking_launch = false;     ///< host time adds to device time instead of hiding behind it
