@@ -12,14 +12,18 @@ using base::Error;
 
 std::string at(const Scenario& s, const std::string& key) { return s.file + ": " + key; }
 
-/// "1, 2, 4, 5, 8": the divisors of n up to a limit, for messages.
-std::string divisors(std::int64_t n, int limit = 12) {
-  std::string out;
-  int shown = 0;
-  for (std::int64_t d = 1; d <= n && shown < limit; ++d) {
+/// "1, 2, 4, 5, 8": the smallest divisors of n, for messages.
+std::string divisors(std::int64_t n, std::size_t limit = 12) {
+  std::vector<std::int64_t> found, large;
+  for (std::int64_t d = 1; d <= n / d && found.size() < limit; ++d) {
     if (n % d != 0) continue;
-    out += (shown++ == 0 ? "" : ", ") + std::to_string(d);
+    found.push_back(d);
+    if (d != n / d) large.push_back(n / d);
   }
+  found.insert(found.end(), large.rbegin(), large.rend());
+  found.resize(std::min(found.size(), limit));
+  std::string out;
+  for (const std::int64_t d : found) out += (out.empty() ? "" : ", ") + std::to_string(d);
   return out;
 }
 
@@ -53,19 +57,28 @@ void check_layers(const Scenario& s) {
   }
 }
 
+/// Causal context parallelism gives every rank a chunk from the front and its mirror image.
+void check_context(const Scenario& s) {
+  const std::int64_t chunks = 2 * std::int64_t{s.parallel.cp};
+  if (s.parallel.cp == 1 || s.batch.sequence % chunks == 0) return;
+  throw Error(at(s, "parallel.cp"),
+              "2*cp = " + std::to_string(chunks) + " chunks do not divide " +
+                  std::to_string(s.batch.sequence) + " tokens of batch.sequence",
+              "try " + (s.batch.sequence % 2 == 0 ? divisors(s.batch.sequence / 2) : "1"));
+}
+
 void check_batch(const Scenario& s) {
   must_divide(s, "parallel.dp", s.parallel.dp, s.batch.global, "sequences of batch.global");
   must_divide(s, "batch.micro", s.batch.micro, s.batch.global / s.parallel.dp,
               "sequences of a replica (batch.global / dp)");
-  must_divide(s, "parallel.cp", 2 * s.parallel.cp == 2 ? 1 : 2 * s.parallel.cp, s.batch.sequence,
-              "tokens of batch.sequence in two chunks a rank");
+  check_context(s);
   if (s.parallel.sequence_parallel) {
     must_divide(s, "parallel.tp", s.parallel.tp, s.batch.sequence / s.parallel.cp,
                 "tokens of a rank");
   }
   if (s.parallel.ep > 1 || s.parallel.etp > 1) {
-    throw Error(at(s, "parallel.ep"), "expert parallelism needs a mixture-of-experts model",
-                "set ep and etp to 1");
+    throw Error(at(s, s.parallel.ep > 1 ? "parallel.ep" : "parallel.etp"),
+                "expert parallelism needs a mixture-of-experts model", "set ep and etp to 1");
   }
 }
 
@@ -87,11 +100,13 @@ std::vector<int> deal_layers(const Scenario& s, int layers, int stages) {
                     " stages do not divide " + std::to_string(layers) + " layers",
                 "try pp*chunks = " + divisors(layers) + ", or parallel.stage_layers");
   }
-  if (s.stack.partition == Partition::Balanced) {
+  const int ceil = layers / stages + 1;
+  const bool leaves_empty = (stages - 1) * ceil >= layers;
+  if (s.stack.partition == Partition::Balanced || leaves_empty) {
     for (int i = 0; i < rest; ++i) ++out[static_cast<std::size_t>(i)];
     return out;
   }
-  const int ceil = layers / stages + 1;  // ceil first: the last stage takes what is left
+  // Ceil first: the last stage takes what is left.
   int left = layers;
   for (int& n : out) {
     n = std::min(ceil, left);
@@ -162,10 +177,10 @@ Plan make_plan(const Scenario& s) {
   plan.world_size = s.parallel.world_size();
   plan.members_per_lane = std::int64_t{s.parallel.tp} * s.parallel.cp * s.parallel.dp;
   const std::int64_t microbatches = s.batch.global / s.parallel.dp / s.batch.micro;
-  if (microbatches * s.parallel.pp * s.schedule.chunks > kMaxActions) {
+  const std::int64_t stages = std::int64_t{s.parallel.pp} * s.schedule.chunks;
+  if (microbatches > kMaxActions / stages) {
     throw Error(at(s, "batch.global"),
-                std::to_string(microbatches) + " microbatches over " +
-                    std::to_string(s.parallel.pp * s.schedule.chunks) +
+                std::to_string(microbatches) + " microbatches over " + std::to_string(stages) +
                     " stages are too many to simulate",
                 "a smaller batch or a larger batch.micro");
   }

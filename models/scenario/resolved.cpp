@@ -11,6 +11,13 @@ namespace {
 
 using base::Value;
 
+std::string quoted_text(std::string_view text) {
+  base::JsonWriter json(0);
+  std::string quoted = json.value(text).finish();
+  quoted.pop_back();  // the final newline
+  return quoted;
+}
+
 /// Plain words may stand without quotes; anything else is quoted as JSON quotes it.
 std::string scalar_text(const Value& value) {
   if (value.kind == Value::Kind::Null) return "null";
@@ -23,10 +30,7 @@ std::string scalar_text(const Value& value) {
                       c == '+' || c == ' ');
   }
   if (plain && text.front() != ' ' && text.front() != '-' && text.back() != ' ') return text;
-  base::JsonWriter json(0);
-  std::string quoted = json.value(std::string_view(text)).finish();
-  quoted.pop_back();  // the final newline
-  return quoted;
+  return quoted_text(text);
 }
 
 std::string flow_text(const Value& value) {
@@ -59,7 +63,7 @@ void fill(base::Document& document, const std::string& path, const std::string& 
 void expand_name(base::Document& document, const std::string& key, const std::string& name) {
   const Value* value = base::find_path(document.root, key);
   if (value != nullptr && value->kind == Value::Kind::Map) return;
-  base::set_path(document, key, "{name: " + name + "}");
+  base::set_path(document, key, "{name: " + quoted_text(name) + "}");
 }
 
 void fill_layout(base::Document& document, const Scenario& s) {
@@ -186,12 +190,12 @@ std::string_view to_text(ContextParallel context) {
 
 std::string resolved_text(const base::Document& document, const Scenario& s) {
   base::Document full = document;
-  fill(full, "name", "\"" + s.name + "\"");
-  fill(full, "stack", s.stack.name);
+  fill(full, "name", quoted_text(s.name));
+  fill(full, "stack", quoted_text(s.stack.name));
   fill_layout(full, s);
   fill(full, "precision", std::string(to_text(s.precision)));
   fill(full, "recompute", std::string(to_text(s.recompute)));
-  fill(full, "attention", s.attention);
+  fill(full, "attention", quoted_text(s.attention));
   expand_name(full, "optimizer", s.optimizer.name);
   fill(full, "optimizer.master", std::string(to_text(s.optimizer.master)));
   fill(full, "optimizer.states", std::string(to_text(s.optimizer.states)));

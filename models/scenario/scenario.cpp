@@ -48,6 +48,17 @@ int degree(Fields& fields, std::string_view key) {
   return static_cast<int>(fields.integer(key, 1, kMaxDegree, 1));
 }
 
+/// Product of degrees, at most kMany: four of them can pass what 64 bits hold.
+constexpr std::int64_t kMany = 1'000'000'000'000;
+std::int64_t product(std::initializer_list<int> degrees) {
+  std::int64_t product = 1;
+  for (const int d : degrees) product = std::min(product * d, kMany);
+  return product;
+}
+std::string count_text(std::int64_t count) {
+  return count < kMany ? std::to_string(count) : "10^12 or more";
+}
+
 Parallel read_parallel(Fields fields, int devices) {
   Parallel p;
   p.tp = degree(fields, "tp");
@@ -55,21 +66,20 @@ Parallel read_parallel(Fields fields, int devices) {
   p.cp = degree(fields, "cp");
   p.ep = degree(fields, "ep");
   p.etp = degree(fields, "etp");
-  const std::int64_t replica = std::int64_t{p.tp} * p.pp * p.cp;
-  const bool given = fields.has("dp");
-  if (given) {
+  const std::int64_t replica = product({p.tp, p.pp, p.cp});
+  if (fields.has("dp")) {
     p.dp = degree(fields, "dp");
-    const std::int64_t world = replica > devices ? replica : replica * p.dp;
+    const std::int64_t world = product({p.tp, p.pp, p.cp, p.dp});
     if (world > devices) {
       fields.fail("dp",
-                  "tp*pp*cp*dp needs " + std::to_string(world) + " devices, the cluster has " +
+                  "tp*pp*cp*dp needs " + count_text(world) + " devices, the cluster has " +
                       std::to_string(devices),
                   "more nodes or smaller degrees");
     }
   } else {
     if (replica > devices || devices % replica != 0) {
       fields.fail("tp",
-                  "tp*pp*cp = " + std::to_string(replica) + " does not divide the " +
+                  "tp*pp*cp = " + count_text(replica) + " does not divide the " +
                       std::to_string(devices) + " devices of the cluster",
                   "change a degree or the number of nodes, or say dp");
     }

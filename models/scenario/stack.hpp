@@ -36,7 +36,8 @@ enum class Loss {
 };
 /// How layers are dealt to stages that do not divide them.
 enum class Partition {
-  Even,              ///< must divide, or ceil first: 7,7,...,1
+  /// Ceil first where they do not divide: 7,7,...,1; balanced where that would leave a stage empty.
+  Even,
   Balanced,          ///< differ by at most one, larger first
   EmbeddingAndHead,  ///< embedding and head count as a layer each
 };
