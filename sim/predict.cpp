@@ -23,9 +23,13 @@ constexpr std::array<std::string_view, kMemoryParts> kMemoryNames{
 }  // namespace
 
 Program make_program(const models::Scenario& scenario, const models::Plan& plan) {
-  const Schedule& schedule =
-      find_schedule(scenario.schedule.name, scenario.file + ": schedule.name");
-  return schedule.build({scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches});
+  const std::string where = models::where(scenario, "schedule.name");
+  const Schedule& schedule = find_schedule(scenario.schedule.name, where);
+  try {
+    return schedule.build({scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches});
+  } catch (const base::Error& error) {
+    throw base::Error(where, error.what());
+  }
 }
 
 Prediction predict(const models::Scenario& scenario) {

@@ -52,14 +52,6 @@ const AttentionCurve* find_curve(const Profile& profile, std::string_view kernel
   return best;
 }
 
-std::string known_kernels(const Profile& profile) {
-  std::string names = "eager, megatron-fused";
-  for (const AttentionCurve& curve : profile.attention) {
-    if (names.find(curve.kernel) == std::string::npos) names += ", " + curve.kernel;
-  }
-  return names;
-}
-
 }  // namespace
 
 KernelModel kernel_model(const Device& device, const Profile& profile, const Stack& stack,
@@ -88,17 +80,23 @@ KernelModel kernel_model(const Device& device, const Profile& profile, const Sta
     throw base::Error(
         "attention",
         "profile " + profile.name + " has no kernel \"" + std::string(attention) + "\"",
-        "one of " + known_kernels(profile));
+        "one of " + attention_kernels(profile));
   }
   return k;
 }
 
 base::Seconds gemm_time(const KernelModel& model, Precision precision, double m, double n, double k,
                         double count, bool accumulates) {
+  return gemm_time(model, precision, m, n, k, count, accumulates,
+                   aligned(m) && aligned(n) && aligned(k));
+}
+
+base::Seconds gemm_time(const KernelModel& model, Precision precision, double m, double n, double k,
+                        double count, bool accumulates, bool tensor_cores) {
   const auto& matrix = model.matrix[static_cast<std::size_t>(precision)];
   double compute = tile_time(matrix, model.multiprocessors, m, n, k, count);
   if (count > 1) compute /= model.batched;
-  if (!aligned(m) || !aligned(n) || !aligned(k)) compute /= model.unaligned;
+  if (!tensor_cores) compute /= model.unaligned;
   const double element = element_bytes(precision);
   const double output = accumulates ? 8 : std::max(element, 2.0);
   const double bytes = count * (element * (m * k + k * n) + output * m * n);
@@ -134,7 +132,9 @@ base::Seconds attention_time(const KernelModel& model, double flops, double sequ
 base::Seconds kernel_time(const KernelModel& model, const Op& op) {
   switch (op.kind) {
     case OpKind::Gemm:
-      return gemm_time(model, op.precision, op.m, op.n, op.k, 1, op.accumulates);
+      // Only the contiguous dimensions matter, those of the weight; the tokens are strided over.
+      return gemm_time(model, op.precision, op.m, op.n, op.k, 1, op.accumulates,
+                       aligned(op.n) && aligned(op.phase == Phase::Weight ? op.m : op.k));
     case OpKind::BatchedGemm:
       return gemm_time(model, op.precision, op.m, op.n, op.k, op.count);
     case OpKind::Attention:

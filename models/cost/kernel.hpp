@@ -39,6 +39,11 @@ KernelModel kernel_model(const Device& device, const Profile& profile, const Sta
 base::Seconds gemm_time(const KernelModel& model, Precision precision, double m, double n, double k,
                         double count = 1, bool accumulates = false);
 
+/// The same where the caller knows whether the contiguous dimensions are multiples of 8, so that
+/// the tensor cores can be used.
+base::Seconds gemm_time(const KernelModel& model, Precision precision, double m, double n, double k,
+                        double count, bool accumulates, bool tensor_cores);
+
 /// FLOPs over the kernel's published rate at this sequence length (log-linear between points,
 /// proportional to s/(s + 350) below the first, flat above the last).
 base::Seconds attention_time(const KernelModel& model, double flops, double sequence,

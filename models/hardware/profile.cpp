@@ -85,4 +85,16 @@ Profile read_profile(const std::string& name) {
   return read_profile(base::read_document(spec_path("profile", name)));
 }
 
+std::string attention_kernels(const Profile& profile) {
+  std::vector<std::string> names{"eager", "megatron-fused"};
+  for (const AttentionCurve& curve : profile.attention) {
+    if (std::find(names.begin(), names.end(), curve.kernel) == names.end()) {
+      names.push_back(curve.kernel);
+    }
+  }
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
 }  // namespace paceline::models

@@ -47,6 +47,9 @@ struct Profile {
 
 inline constexpr const char* kProfileSchema = "paceline-profile-1";
 
+/// "eager, megatron-fused, flash-2, ...": what `attention:` may name, for messages.
+std::string attention_kernels(const Profile& profile);
+
 /// By name from the spec folders, or from a document (a calibrated profile of the user's own).
 Profile read_profile(const std::string& name);
 Profile read_profile(const base::Document& document);

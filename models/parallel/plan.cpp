@@ -10,7 +10,7 @@ namespace {
 
 using base::Error;
 
-std::string at(const Scenario& s, const std::string& key) { return s.file + ": " + key; }
+std::string at(const Scenario& s, const std::string& key) { return where(s, key); }
 
 /// "1, 2, 4, 5, 8": the smallest divisors of n, for messages.
 std::string divisors(std::int64_t n, std::size_t limit = 12) {

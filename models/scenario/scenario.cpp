@@ -199,13 +199,18 @@ void read_attention(Fields& fields, Scenario& s) {
     s.attention = "eager";
     return;
   }
-  const Profile& profile = s.profiles.front();
-  const auto measured = [&](const AttentionCurve& c) {
-    return c.kernel == s.attention && c.causal;
+  const auto measured_on = [&](const Profile& profile) {
+    return stores_scores(s.attention) ||
+           std::any_of(
+               profile.attention.begin(), profile.attention.end(),
+               [&](const AttentionCurve& c) { return c.kernel == s.attention && c.causal; });
   };
-  if (fields.has("attention") || stores_scores(s.attention) || profile.attention.empty() ||
-      std::any_of(profile.attention.begin(), profile.attention.end(), measured)) {
-    return;
+  const auto missing = std::find_if_not(s.profiles.begin(), s.profiles.end(), measured_on);
+  if (missing == s.profiles.end()) return;
+  const Profile& profile = *missing;
+  if (fields.has("attention") || profile.attention.empty()) {
+    fields.fail("attention", "profile " + profile.name + " has no kernel '" + s.attention + "'",
+                "one of " + attention_kernels(profile));
   }
   s.assumptions.push_back("attention kernel not named: " + profile.attention.front().kernel +
                           ", as profile " + profile.name + " has no measurement of the stack's " +
@@ -240,6 +245,26 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
   s.batch = read_batch(fields.map("batch"));
 }
 
+/// Keys that later steps complain about.
+constexpr std::array<std::string_view, 14> kPlacedKeys{
+    "model",         "parallel.tp",           "parallel.pp",  "parallel.cp", "parallel.dp",
+    "parallel.ep",   "parallel.stage_layers", "batch.global", "batch.micro", "batch.sequence",
+    "schedule.name", "schedule.chunks",       "attention",    "precision"};
+
+void remember_places(const base::Document& document, Scenario& s) {
+  for (const std::string_view key : kPlacedKeys) {
+    std::string_view path = key;
+    const base::Value* value = base::find_path(document.root, path);
+    while (value == nullptr && path.find('.') != std::string_view::npos) {
+      path = path.substr(0, path.rfind('.'));
+      value = base::find_path(document.root, path);
+    }
+    const std::string place =
+        value == nullptr ? document.file : base::place_text(document, value->place);
+    s.places.emplace_back(key, place + ": " + std::string(key));
+  }
+}
+
 void add_assumptions(Scenario& s) {
   for (const std::string& note : s.model.notes) s.assumptions.push_back(note);
   const int devices = s.cluster.devices();
@@ -250,6 +275,13 @@ void add_assumptions(Scenario& s) {
 }
 
 }  // namespace
+
+std::string where(const Scenario& scenario, const std::string& key) {
+  for (const auto& [name, place] : scenario.places) {
+    if (name == key) return place;
+  }
+  return scenario.file + ": " + key;
+}
 
 Scenario read_scenario(const base::Document& document) {
   Fields fields(document, document.root);
@@ -271,6 +303,7 @@ Scenario read_scenario(const base::Document& document) {
   }
   check_precision(fields, s);
   fields.done();
+  remember_places(document, s);
   add_assumptions(s);
   s.resolved = resolved_text(document, s);
   s.hash = scenario_hash(s);

@@ -80,10 +80,16 @@ struct Scenario {
   std::optional<GivenCosts> costs;
   double run_tokens = 0;  ///< tokens of the whole run; 0 = not asked
   std::vector<std::string> assumptions;
-  std::string file;      ///< as given by the user
-  std::string hash;      ///< of the resolved text
+  std::string file;  ///< as given by the user
+  std::string hash;  ///< of the resolved text
+  /// Where keys stood, "file:line:column: parallel.tp", for messages after reading.
+  std::vector<std::pair<std::string, std::string>> places;
   std::string resolved;  ///< the scenario with every default written out, YAML
 };
+
+/// Where a key of the scenario stood, for messages: its own place, or that of the map it would
+/// stand in, or the file alone.
+std::string where(const Scenario& scenario, const std::string& key);
 
 /// Reads, resolves and checks. Anything wrong is an Error naming the place.
 Scenario read_scenario(const base::Document& document);
