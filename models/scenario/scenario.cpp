@@ -246,10 +246,10 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
 }
 
 /// Keys that later steps complain about.
-constexpr std::array<std::string_view, 14> kPlacedKeys{
-    "model",         "parallel.tp",           "parallel.pp",  "parallel.cp", "parallel.dp",
-    "parallel.ep",   "parallel.stage_layers", "batch.global", "batch.micro", "batch.sequence",
-    "schedule.name", "schedule.chunks",       "attention",    "precision"};
+constexpr std::array<std::string_view, 15> kPlacedKeys{
+    "model",          "parallel.tp",   "parallel.pp",           "parallel.cp",  "parallel.dp",
+    "parallel.ep",    "parallel.etp",  "parallel.stage_layers", "batch.global", "batch.micro",
+    "batch.sequence", "schedule.name", "schedule.chunks",       "attention",    "precision"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {
