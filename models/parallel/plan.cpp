@@ -154,6 +154,30 @@ Mesh make_mesh(const Scenario& s) {
   return mesh;
 }
 
+/// Ranks of one stage are simulated as one: they must sit on one kind of node.
+void check_kinds(const Scenario& s) {
+  if (s.cluster.groups.size() == 1) return;
+  const Mesh mesh = make_mesh(s);
+  const MeshAxis pipeline = mesh.axis("pp");
+  std::vector<int> kind_of(static_cast<std::size_t>(pipeline.size), -1);
+  int first = 0, kind = 0;
+  for (int rank = 0; rank < mesh.ranks(); ++rank) {
+    const NodeGroup* group = &s.cluster.groups[static_cast<std::size_t>(kind)];
+    while (rank >= first + group->nodes * group->devices_per_node) {
+      first += group->nodes * group->devices_per_node;
+      group = &s.cluster.groups[static_cast<std::size_t>(++kind)];
+    }
+    int& stage_kind = kind_of[static_cast<std::size_t>(rank / pipeline.stride % pipeline.size)];
+    if (stage_kind < 0) stage_kind = kind;
+    if (stage_kind != kind) {
+      throw Error(at(s, "cluster"),
+                  "ranks of one pipeline stage lie on nodes of different kinds, which this version "
+                  "does not time",
+                  "choose pp and the order so that every stage stays on one kind");
+    }
+  }
+}
+
 }  // namespace
 
 int Mesh::ranks() const {
@@ -172,6 +196,7 @@ MeshAxis Mesh::axis(std::string_view name) const {
 Plan make_plan(const Scenario& s) {
   check_layers(s);
   check_batch(s);
+  check_kinds(s);
   Plan plan;
   plan.meshes.push_back(make_mesh(s));
   plan.world_size = s.parallel.world_size();
@@ -261,7 +286,18 @@ CollectiveGroup group_over(const Scenario& s, std::span<const Axis> axes, int fi
     last += (axis.count - 1) * axis.stride;
   }
   if (used.empty()) return {};
-  const GroupLayout layout = layout_of(s.cluster, first, used);
+  GroupLayout layout = layout_of(s.cluster, first, used);
+  if (used.size() == 1 && used.front().stride == 1) {
+    // Consecutive ranks: some groups may straddle nodes though the first does not. All wait for the
+    // slowest, and the pattern repeats well within this many groups.
+    constexpr int kLooked = 64;
+    const int size = used.front().count;
+    const int groups = std::min(kLooked, s.parallel.world_size() / size);
+    for (int g = 1; g < groups; ++g) {
+      const GroupLayout other = layout_of(s.cluster, g * size, used);
+      if (other.domains > layout.domains) layout = other;
+    }
+  }
   return from_layout(s, layout, first, static_cast<int>(last), s.cluster.nodes_per_switch,
                      s.tables.empty() ? nullptr : &s.tables.front());
 }

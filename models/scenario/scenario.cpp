@@ -91,6 +91,10 @@ Parallel read_parallel(Fields fields, int devices) {
   if (p.shard > 0 && p.dp % p.shard != 0) {
     fields.fail("shard", std::to_string(p.shard) + " does not divide dp = " + std::to_string(p.dp));
   }
+  if (p.shard > 0 && p.zero == 0) {
+    fields.fail("shard", "means nothing without sharding",
+                "set zero to 1, 2 or 3, or leave it out");
+  }
   p.sequence_parallel = fields.flag("sequence_parallel", false);
   p.context = fields.choice<ContextParallel>("context", kContexts, ContextParallel::Ring);
   if (fields.has("stage_layers")) {
@@ -246,10 +250,11 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
 }
 
 /// Keys that later steps complain about.
-constexpr std::array<std::string_view, 15> kPlacedKeys{
-    "model",          "parallel.tp",   "parallel.pp",           "parallel.cp",  "parallel.dp",
-    "parallel.ep",    "parallel.etp",  "parallel.stage_layers", "batch.global", "batch.micro",
-    "batch.sequence", "schedule.name", "schedule.chunks",       "attention",    "precision"};
+constexpr std::array<std::string_view, 16> kPlacedKeys{
+    "cluster",     "model",          "parallel.tp",   "parallel.pp",           "parallel.cp",
+    "parallel.dp", "parallel.ep",    "parallel.etp",  "parallel.stage_layers", "batch.global",
+    "batch.micro", "batch.sequence", "schedule.name", "schedule.chunks",       "attention",
+    "precision"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/workload/layer_ops.hpp"
 
+#include <cmath>
+
 #include "models/workload/op_builder.hpp"
 
 namespace paceline::models {
@@ -177,7 +179,8 @@ void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape
 void append_head(std::vector<Op>& ops, const Model& model, const LayerShape& shape, Phase phase) {
   Builder b(ops, shape);
   const auto h = static_cast<double>(model.hidden);
-  const double vocab = static_cast<double>(model.vocab) / b.t();
+  // Frameworks pad the vocabulary so that the product stays on the tensor cores.
+  const double vocab = 8 * std::ceil(static_cast<double>(model.vocab) / b.t() / 8);
   const double logits =
       shape.tokens * (shape.stack->sharded_logits ? vocab : static_cast<double>(model.vocab));
   const double loss = logits * loss_bytes(shape.stack->loss);

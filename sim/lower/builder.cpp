@@ -170,6 +170,8 @@ std::uint16_t StepBuilder::timed_segment(const char* name, Part part, double sec
 bool StepBuilder::expands(const ActionContext& action) const {
   if (s_.costs || dp_ranks_ <= 1) return false;
   if (fsdp_) return true;
+  // Only shards of the gradients stay: every microbatch reduces its own.
+  if (s_.parallel.zero == 2 && !action.forward) return true;
   if (!bucketed_) return false;
   return action.forward ? action.first && s_.parallel.zero >= 1 : action.last;
 }

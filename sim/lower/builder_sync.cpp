@@ -69,7 +69,7 @@ TaskId StepBuilder::reduce_gradients(int lane, double bytes, TaskId after, bool 
 }
 
 void StepBuilder::sync_gradients(int lane) {
-  if (dp_ranks_ <= 1 || s_.costs || fsdp_ || bucketed_) return;
+  if (dp_ranks_ <= 1 || s_.costs || fsdp_ || bucketed_ || s_.parallel.zero == 2) return;
   double bytes = 0;
   for (std::size_t i = static_cast<std::size_t>(lane % s_.parallel.pp); i < work_.size();
        i += static_cast<std::size_t>(s_.parallel.pp)) {
