@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -47,12 +48,26 @@ struct Outputs {
   std::optional<reports::OutputFile> json, trace, picture;
 };
 
+/// One spelling per file; "-" is itself.
+std::string same_file_name(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::path whole =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored);
+  return path == "-" || ignored || whole.empty() ? path : whole.string();
+}
+
 Outputs open_outputs(const Options& options) {
+  const std::string input = same_file_name(options.scenario);
   std::set<std::string> seen;
   Outputs out;
   const auto open = [&](const std::string& path, std::optional<reports::OutputFile>& file) {
     if (path.empty()) return;
-    if (!seen.insert(path).second) {
+    const std::string name = same_file_name(path);
+    if (name == input) {
+      throw base::Error("'" + path + "' is the scenario itself",
+                        "write the output to another file");
+    }
+    if (name.starts_with("/dev/") ? false : !seen.insert(name).second) {
       throw base::Error("two outputs go to '" + path + "'", "give each its own file");
     }
     file.emplace(path);

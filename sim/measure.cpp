@@ -208,6 +208,11 @@ void warn_uncalibrated(const models::Scenario& s, const TaskGraph& graph, Result
 }
 
 void add_warnings(const models::Scenario& s, Result& result) {
+  if (result.mfu > 1) {
+    result.warnings.push_back(
+        "MFU above 100 %: the times given under costs are shorter than the "
+        "model's arithmetic at the device's peak");
+  }
   if (s.model.context > 0 && s.batch.sequence > s.model.context) {
     result.warnings.push_back("batch.sequence " + std::to_string(s.batch.sequence) +
                               " is longer than the model's context of " +
