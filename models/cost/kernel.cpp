@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/message.hpp"
+
 namespace paceline::models {
 namespace {
 
@@ -77,10 +79,9 @@ KernelModel kernel_model(const Device& device, const Profile& profile, const Sta
       model.kinds.empty() ? 128 : static_cast<int>(model.kinds[0].attention.head_dim);
   k.attention = find_curve(profile, attention, head_dim);
   if (k.attention == nullptr) {
-    throw base::Error(
-        "attention",
-        "profile " + profile.name + " has no kernel \"" + std::string(attention) + "\"",
-        "one of " + attention_kernels(profile));
+    throw base::Error("attention",
+                      "profile " + profile.name + " has no kernel " + base::quote(attention),
+                      "one of " + attention_kernels(profile));
   }
   return k;
 }

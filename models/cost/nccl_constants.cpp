@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/message.hpp"
 
 namespace paceline::models {
 namespace {
@@ -181,7 +182,7 @@ const NcclRelease& nccl_release(std::string_view version) {
   std::string names;
   for (const NcclRelease& r : kReleases) names += (names.empty() ? "" : ", ") + std::string(r.name);
   throw base::Error(
-      "nccl", "unknown release \"" + std::string(version) + "\"",
+      "nccl", "unknown release " + base::quote(version),
       "constants are known from " + names + " on, up to 2." + std::to_string(kNewestMinor));
 }
 

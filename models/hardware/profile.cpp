@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/config.hpp"
+#include "base/message.hpp"
 
 namespace paceline::models {
 namespace {
@@ -51,7 +52,7 @@ Profile read_profile(const base::Document& document) {
   Fields fields(document, document.root);
   const std::string schema = fields.text("schema");
   if (schema != kProfileSchema) {
-    fields.fail("schema", "is \"" + schema + "\"",
+    fields.fail("schema", "is " + base::quote(schema),
                 std::string("this version reads \"") + kProfileSchema + "\"");
   }
   Profile profile;

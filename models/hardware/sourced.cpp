@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/message.hpp"
+
 namespace paceline::models {
 
 SourceList read_sources(base::Fields& fields) {
@@ -32,7 +34,7 @@ std::string source_text(base::Fields& fields, const SourceList& sources) {
   std::string hint =
       close.empty() ? "the file's sources are" : "did you mean '" + close + "'? known:";
   for (std::size_t i = 0; i < known.size(); ++i) hint += (i ? ", " : " ") + known[i];
-  fields.fail("source", "'" + name + "' is not under 'sources'", hint);
+  fields.fail("source", base::quote(name) + " is not under 'sources'", hint);
 }
 
 std::string joined_sources(const std::vector<Fact>& facts) {

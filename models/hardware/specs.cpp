@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/message.hpp"
 #include "models/hardware/device.hpp"
 
 namespace paceline::models {
@@ -83,7 +84,7 @@ std::vector<std::string> spec_names(std::string_view kind) {
 std::string spec_path(std::string_view kind, const std::string& name, const std::string& where) {
   const std::string place = where.empty() ? std::string(kind) : where;
   if (!plain_name(name))
-    throw base::Error(place, "'" + name + "' is no name of a " + std::string(kind),
+    throw base::Error(place, base::quote(name) + " is no name of a " + std::string(kind),
                       "names have letters, digits, '-', '_' and '.' only");
   for (const std::string& folder : spec_folders())
     for (const char* extension : kExtensions) {
@@ -98,7 +99,7 @@ std::string spec_path(std::string_view kind, const std::string& name, const std:
     hint = names.empty() ? "no " + std::string(kind) + " specs were found" : "known:";
     for (std::size_t i = 0; i < names.size(); ++i) hint += (i ? ", " : " ") + names[i];
   }
-  throw base::Error(place, "unknown " + std::string(kind) + " '" + name + "'", hint);
+  throw base::Error(place, "unknown " + std::string(kind) + " " + base::quote(name), hint);
 }
 
 }  // namespace paceline::models

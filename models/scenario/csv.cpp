@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/message.hpp"
 
 namespace paceline::models {
 namespace {
@@ -96,7 +97,7 @@ void check_header(const Table& table) {
     const Cell& name = table.header[i];
     if (name.text.empty()) throw base::Error(table.where(name), "a column has no name");
     if (table.find(name.text) != static_cast<int>(i))
-      throw base::Error(table.where(name), "column " + name.text + " is there twice");
+      throw base::Error(table.where(name), "column " + base::quote(name.text) + " is there twice");
   }
 }
 

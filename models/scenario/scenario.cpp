@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/message.hpp"
 #include "models/scenario/resolved.hpp"
 #include "models/workload/layer_ops.hpp"
 
@@ -38,7 +39,7 @@ std::vector<std::string> read_order(Fields& fields) {
   std::vector<std::string> sorted = order;
   std::sort(sorted.begin(), sorted.end());
   if (sorted != std::vector<std::string>{"cp", "dp", "ep", "pp", "tp"}) {
-    fields.fail("order", "\"" + text + "\" must name tp, cp, ep, dp and pp once each",
+    fields.fail("order", base::quote(text) + " must name tp, cp, ep, dp and pp once each",
                 "for example tp-cp-ep-dp-pp, innermost first");
   }
   return order;
@@ -147,7 +148,7 @@ OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document)
     fields.done();
   }
   if (std::find(kOptimizers.begin(), kOptimizers.end(), choice.name) == kOptimizers.end()) {
-    scenario.fail("optimizer", "unknown optimizer \"" + choice.name + "\"",
+    scenario.fail("optimizer", "unknown optimizer " + base::quote(choice.name),
                   "one of adam, adamw, sgd");
   }
   return choice;
@@ -213,7 +214,8 @@ void read_attention(Fields& fields, Scenario& s) {
   if (missing == s.profiles.end()) return;
   const Profile& profile = *missing;
   if (fields.has("attention") || profile.attention.empty()) {
-    fields.fail("attention", "profile " + profile.name + " has no kernel '" + s.attention + "'",
+    fields.fail("attention",
+                "profile " + profile.name + " has no kernel " + base::quote(s.attention),
                 "one of " + attention_kernels(profile));
   }
   s.assumptions.push_back("attention kernel not named: " + profile.attention.front().kernel +

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/message.hpp"
 #include "base/rng.hpp"
 #include "tests/scenario_of.hpp"
 #include "tests/unit/base/message_of.hpp"
@@ -204,7 +205,7 @@ TEST_CASE("an attention kernel the profile lacks is refused with those it has", 
   for (const char* name : {"flash", "flash-9", "", "Flash-2", "eager "}) {
     const std::string message = tests::message_of([&] { model_of(profile, name); });
     INFO(message);
-    CHECK(message.find('"' + std::string(name) + '"') != std::string::npos);
+    CHECK(message.find(base::quote(name)) != std::string::npos);
     CHECK(message.find("one of eager, megatron-fused, ") != std::string::npos);
     CHECK(message.find("flash-2") != std::string::npos);
     CHECK(message.find("a100-80gb-sxm") != std::string::npos);

@@ -57,7 +57,7 @@ TEST_CASE("broken tables say where and how", "[models]") {
   CHECK_THAT(message("a,b\n1,2,3\n"), StartsWith("t.csv:2:1: row of 3 cells"));
   CHECK_THAT(message("a,b\n1,\"open\n"), StartsWith("t.csv:2:3: quote is never closed"));
   CHECK_THAT(message("a,b\n\"1\"2,3\n"), StartsWith("t.csv:2:4: text after a closing quote"));
-  CHECK_THAT(message("a,a\n1,2\n"), StartsWith("t.csv:1:3: column a is there twice"));
+  CHECK_THAT(message("a,a\n1,2\n"), StartsWith("t.csv:1:3: column 'a' is there twice"));
   CHECK_THAT(message("a,\n1,2\n"), StartsWith("t.csv:1:3: a column has no name"));
   CHECK_THAT(message(""), StartsWith("t.csv:1:1: table has no header"));
   CHECK_THAT(message(std::string("a,b\n1,\0\n", 8)), StartsWith("t.csv:2:3: control character"));

@@ -80,7 +80,7 @@ TEST_CASE("dp as stated may use part of the cluster, never more", "[scenario]") 
 
 TEST_CASE("every kind of wrong value is refused at its place", "[scenario]") {
   const std::pair<const char*, const char*> cases[] = {
-      {"parallel: {order: tp-pp}", "test.yaml:4:19: parallel.order: \"tp-pp\" must name"},
+      {"parallel: {order: tp-pp}", "test.yaml:4:19: parallel.order: 'tp-pp' must name"},
       {"parallel: {order: tp-tp-ep-dp-pp}", "parallel.order: "},
       {"parallel: {order: tp-cp-ep-dp-pp-}", "parallel.order: "},
       {"parallel: {tp: 0}", "test.yaml:4:16: parallel.tp: "},
@@ -98,7 +98,7 @@ TEST_CASE("every kind of wrong value is refused at its place", "[scenario]") {
       {"schedule: {name: 1f1b, dispatch: ready}", "schedule.dispatch: "},
       {"schedule: {chunks: 2}", "schedule.name: is missing"},
       {"optimizer: lion",
-       "test.yaml:4:12: optimizer: unknown optimizer \"lion\"; one of adam, adamw, sgd"},
+       "test.yaml:4:12: optimizer: unknown optimizer 'lion'; one of adam, adamw, sgd"},
       {"optimizer: {name: adam, stats: bf16}", "optimizer.stats: unknown key"},
       {"precision: bf17", "did you mean 'bf16'?"},
       {"precision: fp8", "test.yaml:4:12: precision: "},
