@@ -112,8 +112,7 @@ double peak_flops(const models::Scenario& s) {
   double sum = 0;
   std::int64_t left = s.parallel.world_size();
   for (const models::NodeGroup& group : s.cluster.groups) {
-    const std::int64_t devices =
-        std::min<std::int64_t>(left, std::int64_t{group.nodes} * group.devices_per_node);
+    const std::int64_t devices = std::min<std::int64_t>(left, group.devices());
     sum += static_cast<double>(devices) *
            group.device.matrix_rate[static_cast<std::size_t>(s.precision)].value;
     left -= devices;
@@ -149,16 +148,8 @@ void measure_rates(const models::Scenario& s, const TaskGraph& graph, Result& re
 
 void check_memory(const models::Scenario& s, Result& result) {
   for (MemoryPeak& peak : result.memory) {
-    std::int64_t first = 0;
-    peak.capacity_bytes = s.cluster.groups.back().device.memory.value;
-    for (const models::NodeGroup& group : s.cluster.groups) {
-      const std::int64_t devices = std::int64_t{group.nodes} * group.devices_per_node;
-      if (peak.representative < first + devices) {
-        peak.capacity_bytes = group.device.memory.value;
-        break;
-      }
-      first += devices;
-    }
+    const std::size_t group = s.cluster.place_of(peak.representative).group;
+    peak.capacity_bytes = s.cluster.groups[group].device.memory.value;
     peak.reserved_bytes = peak.peak_bytes;
   }
   const auto fullest = std::max_element(

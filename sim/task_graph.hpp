@@ -66,6 +66,11 @@ struct MemoryDelta {
 };
 
 using TaskId = std::uint32_t;
+inline constexpr TaskId kNoTask = 0xffffffffU;
+/// The dependencies of a task that waits for `task`, or for nothing when that is kNoTask.
+inline std::span<const TaskId> after(const TaskId& task) {
+  return {&task, task == kNoTask ? std::size_t{0} : std::size_t{1}};
+}
 
 struct Task {
   double seconds = 0;      ///< alone, at full rate

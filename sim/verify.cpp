@@ -230,9 +230,8 @@ void verify(const Program& program) {
 }
 
 std::vector<TaskId> critical_path(const TaskGraph& graph, const Timeline& timeline) {
-  constexpr TaskId kNone = 0xffffffffU;
-  std::vector<TaskId> last(graph.lanes.size() * kStreams, kNone),
-      previous(graph.tasks.size(), kNone);
+  std::vector<TaskId> last(graph.lanes.size() * kStreams, kNoTask),
+      previous(graph.tasks.size(), kNoTask);
   // By start, not by order of addition: `ready` dispatch may have changed the order.
   std::vector<TaskId> by_start(graph.tasks.size());
   for (TaskId t = 0; t < by_start.size(); ++t) by_start[t] = t;
@@ -248,14 +247,14 @@ std::vector<TaskId> critical_path(const TaskGraph& graph, const Timeline& timeli
     slot = t;
   }
   std::vector<TaskId> path;
-  TaskId at = kNone;
+  TaskId at = kNoTask;
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
-    if (at == kNone || timeline.finish[t] > timeline.finish[at]) at = t;
+    if (at == kNoTask || timeline.finish[t] > timeline.finish[at]) at = t;
   }
-  while (at != kNone && path.size() < graph.tasks.size()) {
+  while (at != kNoTask && path.size() < graph.tasks.size()) {
     path.push_back(at);
-    TaskId before = kNone;
-    if (previous[at] != kNone && timeline.finish[previous[at]] == timeline.start[at]) {
+    TaskId before = kNoTask;
+    if (previous[at] != kNoTask && timeline.finish[previous[at]] == timeline.start[at]) {
       before = previous[at];
     }
     for (const TaskId d : graph.dependencies(at)) {

@@ -259,9 +259,21 @@ std::string describe_group(const NodeGroup& group) {
 
 }  // namespace
 
+DevicePlace Cluster::place_of(int device) const {
+  int first = 0, nodes = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const int devices = groups[i].devices();
+    if (device < first + devices) return {i, nodes + (device - first) / groups[i].devices_per_node};
+    first += devices;
+    nodes += groups[i].nodes;
+  }
+  PACELINE_CHECK(false);
+  return {};
+}
+
 int Cluster::devices() const {
   int total = 0;
-  for (const NodeGroup& group : groups) total += group.nodes * group.devices_per_node;
+  for (const NodeGroup& group : groups) total += group.devices();
   return total;
 }
 

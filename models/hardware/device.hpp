@@ -110,10 +110,17 @@ struct NodeGroup {
   Link network;               ///< one port
   int ports_per_node = 0;     ///< 0: a single-node machine without a network
   std::string host;           ///< intel or amd: NCCL's ceilings depend on it
+  int devices() const { return nodes * devices_per_node; }
 };
 
 /// The machine a scenario runs on (models/specs/cluster/NAME.yaml, or inline). Device indices run
 /// over the groups in order, node by node.
+/// Where a device of a cluster sits.
+struct DevicePlace {
+  std::size_t group = 0;
+  int node = 0;
+};
+
 struct Cluster {
   std::string name;
   std::string source;       ///< the sources of its numbers, joined
@@ -124,6 +131,9 @@ struct Cluster {
   double oversubscription = 1;  ///< downlink over uplink bandwidth above the first switch
   int nodes_per_switch = 0;  ///< consecutive nodes below one first switch; 0: every group crosses
   int devices() const;
+  /// Index of the group a device lies in, and its node counted over all groups; devices are
+  /// numbered through the groups in order. `device` must lie in the cluster (checked).
+  DevicePlace place_of(int device) const;
 };
 
 /// Limits of a cluster; beyond them the reader reports an error.

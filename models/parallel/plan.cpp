@@ -10,8 +10,6 @@ namespace {
 
 using base::Error;
 
-std::string at(const Scenario& s, const std::string& key) { return where(s, key); }
-
 /// "1, 2, 4, 5, 8": the smallest divisors of n, for messages.
 std::string divisors(std::int64_t n, std::size_t limit = 12) {
   std::vector<std::int64_t> found, large;
@@ -30,7 +28,7 @@ std::string divisors(std::int64_t n, std::size_t limit = 12) {
 void must_divide(const Scenario& s, const std::string& key, std::int64_t divisor,
                  std::int64_t total, const std::string& what) {
   if (total % divisor == 0) return;
-  throw Error(at(s, key),
+  throw Error(where(s, key),
               std::to_string(divisor) + " does not divide " + std::to_string(total) + " " + what,
               "try " + divisors(total));
 }
@@ -38,18 +36,18 @@ void must_divide(const Scenario& s, const std::string& key, std::int64_t divisor
 void check_layers(const Scenario& s) {
   for (const Layer& layer : s.model.kinds) {
     if (layer.experts.count > 0) {
-      throw Error(at(s, "model"), "mixture-of-experts layers are not timed by this version",
-                  "dense transformers are; `check` and `list models` show any model");
+      throw Error(where(s, "model"), "mixture-of-experts layers are not timed by this version",
+                  "dense transformers are; `list models NAME` shows the shape of a preset");
     }
     if (layer.attention.kind == AttentionKind::Linear) {
-      throw Error(at(s, "model"), "linear-attention layers are not timed by this version",
+      throw Error(where(s, "model"), "linear-attention layers are not timed by this version",
                   "transformers with softmax attention are");
     }
     must_divide(s, "parallel.tp", s.parallel.tp, layer.attention.heads, "attention heads");
     must_divide(s, "parallel.tp", s.parallel.tp, layer.mlp.width, "(MLP width)");
     const std::int64_t kv = layer.attention.kv_heads;
     if (kv > 0 && kv % s.parallel.tp != 0 && s.parallel.tp % kv != 0) {
-      throw Error(at(s, "parallel.tp"),
+      throw Error(where(s, "parallel.tp"),
                   std::to_string(s.parallel.tp) + " neither divides " + std::to_string(kv) +
                       " key/value heads nor is a multiple",
                   "try " + divisors(kv));
@@ -61,7 +59,7 @@ void check_layers(const Scenario& s) {
 void check_context(const Scenario& s) {
   const std::int64_t chunks = 2 * std::int64_t{s.parallel.cp};
   if (s.parallel.cp == 1 || s.batch.sequence % chunks == 0) return;
-  throw Error(at(s, "parallel.cp"),
+  throw Error(where(s, "parallel.cp"),
               "2*cp = " + std::to_string(chunks) + " chunks do not divide " +
                   std::to_string(s.batch.sequence) + " tokens of batch.sequence",
               "try " + (s.batch.sequence % 2 == 0 ? divisors(s.batch.sequence / 2) : "1"));
@@ -77,7 +75,7 @@ void check_batch(const Scenario& s) {
                 "tokens of a rank");
   }
   if (s.parallel.ep > 1 || s.parallel.etp > 1) {
-    throw Error(at(s, s.parallel.ep > 1 ? "parallel.ep" : "parallel.etp"),
+    throw Error(where(s, s.parallel.ep > 1 ? "parallel.ep" : "parallel.etp"),
                 "expert parallelism needs a mixture-of-experts model", "set ep and etp to 1");
   }
 }
@@ -95,7 +93,7 @@ std::vector<int> deal_layers(const Scenario& s, int layers, int stages) {
     return out;
   }
   if (s.schedule.chunks > 1) {
-    throw Error(at(s, "schedule.chunks"),
+    throw Error(where(s, "schedule.chunks"),
                 std::to_string(s.schedule.chunks) + " chunks of " + std::to_string(s.parallel.pp) +
                     " stages do not divide " + std::to_string(layers) + " layers",
                 "try pp*chunks = " + divisors(layers) + ", or parallel.stage_layers");
@@ -119,7 +117,7 @@ std::vector<int> stage_layers(const Scenario& s) {
   const int layers = static_cast<int>(s.model.layers.size());
   const std::int64_t stages = std::int64_t{s.parallel.pp} * s.schedule.chunks;
   if (stages > layers && s.parallel.stage_layers.empty() && !s.costs) {
-    throw Error(at(s, "parallel.pp"),
+    throw Error(where(s, "parallel.pp"),
                 "pp*chunks = " + std::to_string(stages) + " stages for " + std::to_string(layers) +
                     " layers",
                 "at most one stage per layer");
@@ -127,12 +125,13 @@ std::vector<int> stage_layers(const Scenario& s) {
   if (s.parallel.stage_layers.empty()) return deal_layers(s, layers, static_cast<int>(stages));
   const std::vector<int>& given = s.parallel.stage_layers;
   if (static_cast<std::int64_t>(given.size()) != stages) {
-    throw Error(at(s, "parallel.stage_layers"), "has " + std::to_string(given.size()) + " entries",
+    throw Error(where(s, "parallel.stage_layers"),
+                "has " + std::to_string(given.size()) + " entries",
                 "pp*chunks = " + std::to_string(stages) + " are needed");
   }
   const std::int64_t sum = std::accumulate(given.begin(), given.end(), std::int64_t{0});
   if (sum != layers) {
-    throw Error(at(s, "parallel.stage_layers"), "adds up to " + std::to_string(sum),
+    throw Error(where(s, "parallel.stage_layers"), "adds up to " + std::to_string(sum),
                 "the model has " + std::to_string(layers) + " layers");
   }
   return given;
@@ -160,17 +159,16 @@ void check_kinds(const Scenario& s) {
   const Mesh mesh = make_mesh(s);
   const MeshAxis pipeline = mesh.axis("pp");
   std::vector<int> kind_of(static_cast<std::size_t>(pipeline.size), -1);
-  int first = 0, kind = 0;
+  std::size_t group = 0;
+  int first = 0;  // of the group
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    const NodeGroup* group = &s.cluster.groups[static_cast<std::size_t>(kind)];
-    while (rank >= first + group->nodes * group->devices_per_node) {
-      first += group->nodes * group->devices_per_node;
-      group = &s.cluster.groups[static_cast<std::size_t>(++kind)];
-    }
+    if (rank == first + s.cluster.groups[group].devices())
+      first += s.cluster.groups[group++].devices();
+    const int kind = static_cast<int>(group);
     int& stage_kind = kind_of[static_cast<std::size_t>(rank / pipeline.stride % pipeline.size)];
     if (stage_kind < 0) stage_kind = kind;
     if (stage_kind != kind) {
-      throw Error(at(s, "cluster"),
+      throw Error(where(s, "cluster"),
                   "ranks of one pipeline stage lie on nodes of different kinds, which this version "
                   "does not time",
                   "choose pp and the order so that every stage stays on one kind");
@@ -204,7 +202,7 @@ Plan make_plan(const Scenario& s) {
   const std::int64_t microbatches = s.batch.global / s.parallel.dp / s.batch.micro;
   const std::int64_t stages = std::int64_t{s.parallel.pp} * s.schedule.chunks;
   if (microbatches > kMaxActions / stages) {
-    throw Error(at(s, "batch.global"),
+    throw Error(where(s, "batch.global"),
                 std::to_string(microbatches) + " microbatches over " + std::to_string(stages) +
                     " stages are too many to simulate",
                 "a smaller batch or a larger batch.micro");
@@ -224,24 +222,12 @@ Plan make_plan(const Scenario& s) {
 
 namespace {
 
-/// Node of a device, counting over all groups of nodes.
-int node_of(const Cluster& cluster, int device) {
-  int first = 0, nodes = 0;
-  for (const NodeGroup& group : cluster.groups) {
-    const int devices = group.nodes * group.devices_per_node;
-    if (device < first + devices) return nodes + (device - first) / group.devices_per_node;
-    first += devices;
-    nodes += group.nodes;
-  }
-  return nodes;
-}
-
 /// How much less the uplinks of a first switch carry than the ports below it, for traffic between
 /// the switches of `first` and `last` that `block` consecutive nodes send at the same time.
 double uplink_share(const Cluster& cluster, int first, int last, int block) {
   const int below = cluster.nodes_per_switch;
   if (below == 0) return cluster.oversubscription;
-  if (node_of(cluster, first) / below == node_of(cluster, last) / below) return 1;
+  if (cluster.place_of(first).node / below == cluster.place_of(last).node / below) return 1;
   const double crossing = std::min(1.0, static_cast<double>(block) / below);
   return std::max(1.0, cluster.oversubscription * crossing);
 }
@@ -272,10 +258,6 @@ CollectiveGroup from_layout(const Scenario& s, const GroupLayout& layout, int fi
   }
   return group;
 }
-
-}  // namespace
-
-namespace {
 
 CollectiveGroup group_over(const Scenario& s, std::span<const Axis> axes, int first) {
   std::vector<Axis> used;

@@ -8,8 +8,6 @@
 /// Parts of the reference engine that need no event queue.
 namespace paceline::sim {
 
-inline constexpr std::uint32_t kNoTask = 0xffffffffU;
-
 /// Row of the per-stream tables.
 constexpr std::size_t stream_slot(const Task& task) {
   return std::size_t{task.lane} * kStreams + static_cast<std::size_t>(task.stream);

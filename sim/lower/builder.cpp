@@ -12,8 +12,6 @@ using models::DpOverlap;
 using models::Plan;
 using models::Scenario;
 
-constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
-
 /// Time of a message of one microbatch between neighbouring stages. Without sequence parallelism
 /// every tp rank holds the whole activation: all send it, or each sends its share and the receivers
 /// gather it over NVLink (scatter/gather, Narayanan et al. 2021, section 4.1).
@@ -142,9 +140,9 @@ void StepBuilder::make_lanes() {
                                    {MemoryPart::Optimizer, sum[2]},
                                    {MemoryPart::Runtime, s_.stack.runtime_memory.value}};
   }
-  last_compute_.assign(graph_.lanes.size(), kNone);
-  compute_before_.assign(graph_.lanes.size(), kNone);
-  last_dp_.assign(graph_.lanes.size(), kNone);
+  last_compute_.assign(graph_.lanes.size(), kNoTask);
+  compute_before_.assign(graph_.lanes.size(), kNoTask);
+  last_dp_.assign(graph_.lanes.size(), kNoTask);
   const auto actions = static_cast<std::size_t>(plan_.microbatches) * plan_.stages.size() * 2;
   graph_.tasks.reserve(actions * 2);
   graph_.first_dep.reserve(actions * 2 + 1);
@@ -188,7 +186,7 @@ TaskId StepBuilder::add_whole(const ActionContext& action) {
   task.origin = action.position;
   task.segment = action.forward ? work.forward : work.backward;
   task.seconds = graph_.segments[task.segment].seconds;
-  return add(task, {&action.input, action.input == kNone ? std::size_t{0} : std::size_t{1}});
+  return add(task, after(action.input));
 }
 
 const StepBuilder::Markers& StepBuilder::markers(std::uint16_t segment) {
@@ -219,7 +217,7 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
   task.segment = marks.open;
-  add(task, {&action.input, action.input == kNone ? std::size_t{0} : std::size_t{1}});
+  add(task, after(action.input));
   task.kind = TaskKind::Kernel;
   task.slowdown = static_cast<float>(s_.stack.overlap_slowdown);
   const std::size_t count = work.parts.size();
@@ -227,11 +225,10 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
     return work.parts[action.forward ? i : count - 1 - i];
   };
   const auto gather = [&](std::size_t i) {
-    if (!gathers || i >= count || part_at(i).gather_bytes <= 0) return kNone;
+    if (!gathers || i >= count || part_at(i).gather_bytes <= 0) return kNoTask;
     const TaskId window = compute_before_[task.lane];
     return add_dp(action.lane, CollectiveOp::AllGather, part_at(i).gather_bytes,
-                  context(action.lane).data.shard,
-                  {&window, window == kNone ? std::size_t{0} : std::size_t{1}});
+                  context(action.lane).data.shard, after(window));
   };
   TaskId gathered = gather(0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -239,7 +236,7 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
     const PassPart& part = part_at(i);
     task.segment = action.forward ? part.forward : part.backward;
     task.seconds = graph_.segments[task.segment].seconds;
-    const TaskId done = add(task, {&gathered, gathered == kNone ? std::size_t{0} : std::size_t{1}});
+    const TaskId done = add(task, after(gathered));
     gathered = next;
     if (reduces && part.reduce_bytes > 0) {
       last_dp_[task.lane] = reduce_gradients(action.lane, part.reduce_bytes, done, action.last);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <vector>
 
@@ -16,7 +15,7 @@ struct ActionContext {
   bool forward = true;
   std::uint32_t position = 0;  ///< in the lane's order
   /// message or action it waits for; max = none
-  TaskId input = std::numeric_limits<TaskId>::max();
+  TaskId input = kNoTask;
   bool first = false;  ///< first and last microbatch of this pass of the stage on the lane
   bool last = false;
   bool sends = false;  ///< its result goes to another rank
@@ -86,7 +85,7 @@ class StepBuilder {
   std::vector<Hop> hops_;                               ///< by stage: to the next stage
   std::vector<Markers> markers_;                        ///< by segment
   std::vector<DpSegment> dp_segments_;
-  std::vector<TaskId> last_compute_;    ///< by lane; max = none yet
+  std::vector<TaskId> last_compute_;    ///< by lane; kNoTask = none yet
   std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)
   std::vector<TaskId> last_dp_;         ///< by lane
 };

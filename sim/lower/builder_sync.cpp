@@ -10,8 +10,6 @@ namespace {
 using models::CollectiveOp;
 using models::Scenario;
 
-constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
-
 /// Bytes an optimizer step moves per parameter of its shard: fp32 Adam 28 (read gradient, master
 /// and two moments; write master and moments), unscale and overflow check 8, norm 4, clip 8, cast
 /// and copy back 8. SGD without moments needs the same minus the moments.
@@ -98,7 +96,7 @@ void StepBuilder::join_tied_embeddings() {
     std::vector<TaskId> deps;
     for (const int lane : ends) {
       const auto l = static_cast<std::size_t>(lane);
-      deps.push_back(last_dp_[l] != kNone ? last_dp_[l] : last_compute_[l]);
+      deps.push_back(last_dp_[l] != kNoTask ? last_dp_[l] : last_compute_[l]);
     }
     for (const int lane : ends) {
       Task task;
@@ -132,7 +130,7 @@ void StepBuilder::add_optimizer(int lane) {
       timed_segment("optimizer", Part::Optimizer, shard * step_bytes(s_) / c.kernels.stream);
   task.seconds = graph_.segments[task.segment].seconds;
   const TaskId after = last_dp_[l];
-  TaskId last = add(task, {&after, after == kNone ? std::size_t{0} : std::size_t{1}});
+  TaskId last = add(task, sim::after(after));
   const bool gathers = s_.parallel.zero >= 1 && dp_ranks_ > 1 && !s_.costs && !fsdp_ && !bucketed_;
   if (gathers) {
     last = add_dp(lane, CollectiveOp::AllGather, gather, context(lane).data.shard, {&last, 1});

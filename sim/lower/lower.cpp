@@ -2,18 +2,14 @@
 #include "sim/lower/lower.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "sim/lower/builder.hpp"
 
 namespace paceline::sim {
 namespace {
 
-using models::DpOverlap;
 using models::Plan;
 using models::Scenario;
-
-constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
 
 /// Passes of a program by what they do along the stages.
 struct PassIndex {
@@ -33,13 +29,12 @@ PassIndex index_passes(const Program& program) {
 /// goes on until its next action waits for something not emitted yet.
 class Emitter {
  public:
-  Emitter(const Scenario& scenario, const Plan& plan, const Program& program, StepBuilder& builder)
+  Emitter(const Plan& plan, const Program& program, StepBuilder& builder)
       : program_(program),
         builder_(builder),
         passes_(index_passes(program)),
         stages_(static_cast<int>(plan.stages.size())),
         microbatches_(plan.microbatches) {
-    (void)scenario;
     const std::size_t cells =
         static_cast<std::size_t>(stages_) * static_cast<std::size_t>(microbatches_);
     for (auto& table : ranks_) table.assign(cells, -1);
@@ -52,7 +47,7 @@ class Emitter {
   /// Replica `k` of the pipeline: its ranks run on lanes lane_of(rank).
   template <class LaneOf>
   void emit(const LaneOf& lane_of) {
-    for (auto& table : arrival_) table.assign(ranks_[0].size(), kNone);
+    for (auto& table : arrival_) table.assign(ranks_[0].size(), kNoTask);
     for (auto& table : done_) table.assign(static_cast<std::size_t>(stages_), 0);
     std::vector<std::size_t> next(program_.order.size(), 0);
     std::size_t left = 0;
@@ -82,12 +77,12 @@ class Emitter {
   bool emit_one(const Action& a, int rank, std::size_t position, const LaneOf& lane_of) {
     const bool forward = a.pass == passes_.forward;
     const int from = forward ? a.stage - 1 : a.stage + 1;
-    TaskId input = kNone;
+    TaskId input = kNoTask;
     if (from >= 0 && from < stages_) {
       input = arrival_[side(a)][cell(from, a.microbatch)];
-      if (input == kNone) return false;
+      if (input == kNoTask) return false;
     }
-    if (!forward && arrival_[0][cell(a.stage, a.microbatch)] == kNone) return false;
+    if (!forward && arrival_[0][cell(a.stage, a.microbatch)] == kNoTask) return false;
     ActionContext action;
     action.lane = lane_of(rank);
     action.stage = a.stage;
@@ -120,7 +115,7 @@ class Emitter {
 TaskGraph lower(const Scenario& scenario, const Plan& plan, const Program& program,
                 const LowerOptions& options) {
   StepBuilder builder(scenario, plan, options.unfold);
-  Emitter emitter(scenario, plan, program, builder);
+  Emitter emitter(plan, program, builder);
   for (int replica = 0; replica < builder.replicas(); ++replica) {
     emitter.emit([&](int rank) { return builder.lane_of(replica, rank); });
   }

@@ -84,14 +84,7 @@ void add_host(const CostContext& context, PassCost& cost, double host) {
 CostContext cost_context(const models::Scenario& s, const models::Plan& plan, int first_device) {
   CostContext c;
   c.scenario = &s;
-  std::size_t group = 0;
-  int first = 0;
-  while (group + 1 < s.cluster.groups.size() &&
-         first_device >=
-             first + s.cluster.groups[group].nodes * s.cluster.groups[group].devices_per_node) {
-    first += s.cluster.groups[group].nodes * s.cluster.groups[group].devices_per_node;
-    ++group;
-  }
+  const std::size_t group = s.cluster.place_of(first_device).group;
   c.kernels = models::kernel_model(s.cluster.groups[group].device, s.profiles[group], s.stack,
                                    s.attention, s.model);
   using Names = std::array<std::string_view, 1>;
@@ -108,15 +101,6 @@ PassCost& PassCost::operator+=(const PassCost& o) {
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i] += o.parts[i];
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += o.bytes[i];
   return *this;
-}
-
-PassCost PassCost::times(double count) const {
-  PassCost out = *this;
-  out.seconds *= count;
-  out.flops *= count;
-  for (double& p : out.parts) p *= count;
-  for (double& b : out.bytes) b *= count;
-  return out;
 }
 
 TaskGraph inner_graph(const CostContext& context, const std::vector<Op>& ops) {
@@ -198,9 +182,10 @@ LayerCost layer_cost(const CostContext& context, const models::Layer& layer, boo
   } else if (recomputed) {
     cost.backward += cost.forward;
   }
-  cost.parameters = static_cast<double>(models::layer_parameters(s.model, layer)) / s.parallel.tp;
-  cost.gather_bytes = cost.parameters * models::state_bytes(s).weight;
-  cost.reduce_bytes = cost.parameters * models::element_bytes(s.stack.gradient_reduce);
+  const double parameters =
+      static_cast<double>(models::layer_parameters(s.model, layer)) / s.parallel.tp;
+  cost.gather_bytes = parameters * models::state_bytes(s).weight;
+  cost.reduce_bytes = parameters * models::element_bytes(s.stack.gradient_reduce);
   return cost;
 }
 

@@ -27,7 +27,6 @@ struct PassCost {
   std::array<double, kStreams> bytes{};
   double flops = 0;
   PassCost& operator+=(const PassCost& other);
-  PassCost times(double count) const;
 };
 
 /// The inner task graph of a list: kernels one after another on the compute stream, collectives on
@@ -43,7 +42,6 @@ struct LayerCost {
   PassCost forward, backward;  ///< backward with what is recomputed before it
   double gather_bytes = 0;     ///< parameters of the layer in the compute precision, over tp
   double reduce_bytes = 0;     ///< its gradients as they are reduced
-  double parameters = 0;       ///< over tp
 };
 LayerCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed);
 
