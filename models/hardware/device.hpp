@@ -113,14 +113,14 @@ struct NodeGroup {
   int devices() const { return nodes * devices_per_node; }
 };
 
-/// The machine a scenario runs on (models/specs/cluster/NAME.yaml, or inline). Device indices run
-/// over the groups in order, node by node.
 /// Where a device of a cluster sits.
 struct DevicePlace {
   std::size_t group = 0;
   int node = 0;
 };
 
+/// The machine a scenario runs on (models/specs/cluster/NAME.yaml, or inline). Device indices run
+/// over the groups in order, node by node.
 struct Cluster {
   std::string name;
   std::string source;       ///< the sources of its numbers, joined
