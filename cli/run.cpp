@@ -101,7 +101,7 @@ int run_scenario(const Options& options) {
   check_engine(options.engine);
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   Outputs outputs = open_outputs(options);
-  const sim::Prediction prediction = sim::predict(scenario);
+  const sim::Prediction prediction = sim::predict(scenario, {.inner = !options.trace.empty()});
   const reports::Answer answer = reports::make_answer(
       scenario, prediction, reports::run_command(options.scenario, options.set, options.engine));
   write_outputs(outputs, answer, prediction);

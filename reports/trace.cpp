@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -85,8 +86,12 @@ JsonWriter event(std::string_view phase, std::string_view name, std::size_t lane
 
 int thread_of(Stream stream) { return static_cast<int>(stream) + 1; }
 
-/// Tasks that take a place on a thread; joins are only edges of the graph.
-bool shown(const Task& task) { return task.stream != Stream::None; }
+/// Tasks that take a place on a thread. Joins are only edges of the graph, and the two ends of an
+/// action that runs layer by layer only carry its memory.
+bool shown(const Task& task) {
+  const bool end = task.kind == sim::TaskKind::Action && task.seconds == 0;
+  return task.stream != Stream::None && !end;
+}
 
 void metadata(EventWriter& out, std::string_view kind, std::size_t lane, int thread,
               std::string_view key, const std::string* text, std::int64_t number) {
@@ -100,12 +105,20 @@ void metadata(EventWriter& out, std::string_view kind, std::size_t lane, int thr
   out.add(json);
 }
 
+std::span<const sim::InnerSlice> inner_of(const sim::TaskGraph& graph, const Task& task) {
+  if (task.segment >= graph.segments.size()) return {};
+  return graph.segments[task.segment].inner;
+}
+
 void name_lanes(EventWriter& out, const Prediction& prediction) {
   const auto& graph = prediction.graph;
   const auto streams = stream_keys();
   std::vector<std::array<bool, sim::kStreams>> used(graph.lanes.size());
-  for (const Task& task : graph.tasks)
+  for (const Task& task : graph.tasks) {
     used[task.lane][static_cast<std::size_t>(task.stream)] = true;
+    for (const sim::InnerSlice& slice : inner_of(graph, task))
+      used[task.lane][static_cast<std::size_t>(slice.stream)] = true;
+  }
   for (std::size_t lane = 0; lane < graph.lanes.size(); ++lane) {
     const RankClass rank_class = describe_lane(prediction, lane);
     const std::string name = to_text(rank_class),
@@ -147,6 +160,21 @@ void slice_arguments(JsonWriter& json, const Prediction& prediction, const Task&
   json.end_object();
 }
 
+/// The collectives inside a task, on their own threads; stretched like the task.
+void inner_slices(EventWriter& out, const Prediction& prediction, const Task& task, double start,
+                  double finish) {
+  const double stretch = task.seconds > 0 ? (finish - start) / task.seconds : 1;
+  for (const sim::InnerSlice& slice : inner_of(prediction.graph, task)) {
+    const std::int64_t from = nanoseconds(start + slice.start * stretch);
+    const std::int64_t to = nanoseconds(start + slice.finish * stretch);
+    JsonWriter json = event("X", slice.name, task.lane, thread_of(slice.stream));
+    json.field("cat", "collective").field("ts", microseconds(from));
+    json.field("dur", microseconds(to - from));
+    json.key("args").begin_object().field("bytes", slice.bytes).end_object().end_object();
+    out.add(json);
+  }
+}
+
 void slices(EventWriter& out, const Prediction& prediction) {
   const auto& graph = prediction.graph;
   std::vector<std::size_t> ranks;
@@ -165,6 +193,8 @@ void slices(EventWriter& out, const Prediction& prediction) {
     slice_arguments(json, prediction, task, ranks[task.lane]);
     json.end_object();
     out.add(json);
+    inner_slices(out, prediction, task, prediction.timeline.start[t],
+                 prediction.timeline.finish[t]);
   }
 }
 
@@ -178,12 +208,25 @@ TaskId arrow_source(const sim::TaskGraph& graph, TaskId task) {
   return task;
 }
 
+/// The slice an arrow can end at: the task itself, or the first piece of an action that runs layer
+/// by layer.
+TaskId arrow_target(const sim::TaskGraph& graph, TaskId task) {
+  const Task& to = graph.tasks[task];
+  if (to.stream == Stream::None) return sim::kNoTask;
+  for (TaskId t = task; t < graph.tasks.size(); ++t) {
+    const Task& piece = graph.tasks[t];
+    if (piece.lane == to.lane && piece.stream == to.stream && shown(piece)) return t;
+  }
+  return sim::kNoTask;
+}
+
 void arrows(EventWriter& out, const Prediction& prediction) {
   const auto& graph = prediction.graph;
   std::int64_t id = 0;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    const Task& to = graph.tasks[t];
-    if (!shown(to)) continue;
+    const TaskId target = arrow_target(graph, static_cast<TaskId>(t));
+    if (target == sim::kNoTask) continue;
+    const Task& to = graph.tasks[target];
     for (const TaskId dependency : graph.dependencies(static_cast<TaskId>(t))) {
       const TaskId s = arrow_source(graph, dependency);
       const Task& from = graph.tasks[s];
@@ -198,7 +241,7 @@ void arrows(EventWriter& out, const Prediction& prediction) {
       out.add(begin);
       JsonWriter end = event("f", "message", to.lane, thread_of(to.stream));
       end.field("cat", "flow").field("id", id).field("bp", "e");
-      end.field("ts", microseconds(nanoseconds(prediction.timeline.start[t]))).end_object();
+      end.field("ts", microseconds(nanoseconds(prediction.timeline.start[target]))).end_object();
       out.add(end);
     }
   }

@@ -32,11 +32,11 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan)
   }
 }
 
-Prediction predict(const models::Scenario& scenario) {
+Prediction predict(const models::Scenario& scenario, const PredictOptions& options) {
   Prediction p;
   p.plan = models::make_plan(scenario);
   p.program = make_program(scenario, p.plan);
-  p.graph = lower(scenario, p.plan, p.program);
+  p.graph = lower(scenario, p.plan, p.program, {.inner = options.inner});
   p.timeline = run_reference(p.graph, {scenario.schedule.dispatch});
   p.result = measure(scenario, p.graph, p.timeline);
   return p;

@@ -21,8 +21,12 @@ struct Prediction {
 /// The schedule of the scenario over its stages.
 Program make_program(const models::Scenario& scenario, const models::Plan& plan);
 
+struct PredictOptions {
+  bool inner = false;  ///< also say when the collectives inside actions run (Segment::inner)
+};
+
 /// Throws base::Error for anything the scenario asks that does not exist or divide.
-Prediction predict(const models::Scenario& scenario);
+Prediction predict(const models::Scenario& scenario, const PredictOptions& options = {});
 
 /// What a task is, derived: "F3.12" style action text, "send 3->4 mb 12", "reduce_scatter dp chunk
 /// 1".

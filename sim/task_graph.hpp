@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
@@ -84,6 +85,14 @@ struct Task {
 };
 static_assert(sizeof(Task) == 24);
 
+/// A collective inside an action, in seconds from the start of the action.
+struct InnerSlice {
+  Stream stream = Stream::Tp;
+  std::string_view name;  ///< a literal, "all_reduce attention"
+  double start = 0, finish = 0;
+  double bytes = 0;  ///< sent per rank
+};
+
 /// What a kind of work is made of: shared by all its tasks.
 struct Segment {
   std::string name;                      ///< "F stage 3", "all_reduce dp"
@@ -93,6 +102,7 @@ struct Segment {
   double flops = 0;                      ///< matrix operations per rank, recomputation counted
   std::vector<MemoryDelta> at_start;     ///< applied when a task of it starts
   std::vector<MemoryDelta> at_finish;
+  std::vector<InnerSlice> inner;  ///< by start; only where LowerOptions::inner asks for it
 };
 
 /// A rank class: one representative stands for all members.

@@ -43,14 +43,14 @@ int replica_offset(const models::Mesh& mesh, int replica) {
 
 }  // namespace
 
-StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, bool unfold)
+StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const LowerOptions& options)
     : s_(scenario), plan_(plan) {
   dp_ranks_ = static_cast<double>(s_.parallel.dp) * s_.parallel.cp;
   fsdp_ = s_.parallel.zero >= 3 && dp_ranks_ > 1;
   bucketed_ = s_.stack.dp_overlap == DpOverlap::Bucketed ||
               (s_.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s_.parallel.pp == 1);
-  replicas_ = unfold ? static_cast<int>(plan.members_per_lane) : 1;
-  make_contexts();
+  replicas_ = options.unfold ? static_cast<int>(plan.members_per_lane) : 1;
+  make_contexts(options.inner);
   work_ = cost_stages(graph_, plan_, stage_context_);
   make_hops();
   make_lanes();
@@ -60,7 +60,7 @@ int StepBuilder::lane_of(int replica, int pipeline_rank) const {
   return replica * s_.parallel.pp + pipeline_rank;
 }
 
-void StepBuilder::make_contexts() {
+void StepBuilder::make_contexts(bool keep_inner) {
   const int stride = plan_.meshes.front().axis("pp").stride;
   std::vector<const CostContext*> by_rank;
   for (int r = 0; r < s_.parallel.pp; ++r) {
@@ -70,6 +70,7 @@ void StepBuilder::make_contexts() {
       continue;
     }
     contexts_.push_back(std::make_unique<CostContext>(cost_context(s_, plan_, r * stride)));
+    contexts_.back()->keep_inner = keep_inner;
     by_rank.push_back(contexts_.back().get());
   }
   for (std::size_t i = 0; i < plan_.stages.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "sim/lower/lower.hpp"
 #include "sim/lower/stage_work.hpp"
 
 namespace paceline::sim {
@@ -24,7 +25,8 @@ struct ActionContext {
 /// Adds tasks for actions and for the end of the step.
 class StepBuilder {
  public:
-  StepBuilder(const models::Scenario& scenario, const models::Plan& plan, bool unfold);
+  StepBuilder(const models::Scenario& scenario, const models::Plan& plan,
+              const LowerOptions& options);
 
   int replicas() const { return replicas_; }
   int lane_of(int replica, int pipeline_rank) const;
@@ -51,7 +53,7 @@ class StepBuilder {
     std::uint16_t segment = 0;
   };
 
-  void make_contexts();
+  void make_contexts(bool keep_inner);
   void make_hops();
   void make_lanes();
   bool expands(const ActionContext& action) const;

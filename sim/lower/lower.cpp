@@ -114,7 +114,7 @@ class Emitter {
 
 TaskGraph lower(const Scenario& scenario, const Plan& plan, const Program& program,
                 const LowerOptions& options) {
-  StepBuilder builder(scenario, plan, options.unfold);
+  StepBuilder builder(scenario, plan, options);
   Emitter emitter(plan, program, builder);
   for (int replica = 0; replica < builder.replicas(); ++replica) {
     emitter.emit([&](int rank) { return builder.lane_of(replica, rank); });

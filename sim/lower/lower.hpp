@@ -12,6 +12,8 @@ namespace paceline::sim {
 struct LowerOptions {
   /// One lane per rank instead of one per class of identical ranks (tests, jitter, stragglers).
   bool unfold = false;
+  /// Record the collectives inside actions (Segment::inner), for traces.
+  bool inner = false;
 };
 
 TaskGraph lower(const models::Scenario& scenario, const models::Plan& plan, const Program& program,

@@ -39,6 +39,14 @@ Part exposed_part(Stream stream) {
   return stream == Stream::Tp ? Part::ExposedTp : Part::ExposedCp;
 }
 
+void keep_slice(PassCost& cost, const CostContext& c, const Op& op, double start, double finish) {
+  if (!c.keep_inner || op.kind != OpKind::Collective || finish <= start) return;
+  const double bytes =
+      models::bytes_sent_per_rank(op.collective, base::Bytes(op.bytes), group_of(c, op).ranks)
+          .value;
+  cost.inner.push_back({stream_of(op), op.name, start, finish, bytes});
+}
+
 /// Compute seconds go to Compute; what the chain waits for goes to the collective it waits for.
 PassCost evaluate_overlapped(const CostContext& context, const std::vector<Op>& ops) {
   const TaskGraph graph = inner_graph(context, ops);
@@ -50,6 +58,7 @@ PassCost evaluate_overlapped(const CostContext& context, const std::vector<Op>& 
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
     if (task.stream != Stream::Compute) {
+      keep_slice(cost, context, ops[task.origin], timeline.start[t], timeline.finish[t]);
       waiting = exposed_part(task.stream);
       continue;
     }
@@ -66,6 +75,7 @@ PassCost evaluate_serial(const CostContext& context, const std::vector<Op>& ops)
   for (const Op& op : ops) {
     const double seconds = op_seconds(context, op);
     const Part part = op.kind == OpKind::Collective ? exposed_part(stream_of(op)) : Part::Compute;
+    keep_slice(cost, context, op, cost.seconds, cost.seconds + seconds);
     cost.parts[static_cast<std::size_t>(part)] += seconds;
     cost.seconds += seconds;
   }
@@ -96,6 +106,11 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
 }
 
 PassCost& PassCost::operator+=(const PassCost& o) {
+  for (InnerSlice slice : o.inner) {
+    slice.start += seconds;
+    slice.finish += seconds;
+    inner.push_back(slice);
+  }
   seconds += o.seconds;
   flops += o.flops;
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i] += o.parts[i];

@@ -17,6 +17,7 @@ struct CostContext {
   models::CollectiveGroup tp, cp;
   models::DataGroups data;  ///< ranks that hold the same parameters
   const models::NcclRelease* nccl = nullptr;
+  bool keep_inner = false;  ///< record the collectives inside passes (Segment::inner)
 };
 CostContext cost_context(const models::Scenario& scenario, const models::Plan& plan,
                          int first_device);
@@ -26,6 +27,7 @@ struct PassCost {
   PartSeconds parts{};  ///< adds up to seconds
   std::array<double, kStreams> bytes{};
   double flops = 0;
+  std::vector<InnerSlice> inner;  ///< from the start of the pass
   PassCost& operator+=(const PassCost& other);
 };
 

@@ -179,6 +179,7 @@ std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& co
   segment.bytes = cost.bytes;
   segment.flops = cost.flops;
   segment.seconds = cost.seconds;
+  segment.inner = cost.inner;
   graph.segments.push_back(std::move(segment));
   return static_cast<std::uint16_t>(graph.segments.size() - 1);
 }

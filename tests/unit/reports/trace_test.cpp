@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/config.hpp"
+#include "tests/scenario_of.hpp"
 #include "tests/unit/reports/example.hpp"
 
 using namespace paceline;
@@ -25,7 +26,7 @@ struct Trace {
 
 Trace trace_of(const sim::Prediction& prediction) {
   Trace trace;
-  const auto answer = reports::make_answer(tests::example_scenario(), prediction, "c");
+  const auto answer = reports::make_answer(paceline::tests::example_scenario(), prediction, "c");
   trace.count =
       reports::write_trace(answer, prediction, [&](std::string_view part) { trace.text += part; });
   trace.document = base::parse_json(trace.text, "trace.json");
@@ -71,7 +72,7 @@ std::map<Thread, std::vector<Slice>> slices_of(const Trace& trace) {
 }  // namespace
 
 TEST_CASE("a trace is JSON whose events all have a phase, a process and a thread", "[reports]") {
-  const Trace trace = trace_of(tests::example_prediction());
+  const Trace trace = trace_of(paceline::tests::example_prediction());
   CHECK(trace.events().size() == trace.count);
   for (const auto& event : trace.events()) {
     const std::string phase = text_at(event, "ph");
@@ -83,7 +84,7 @@ TEST_CASE("a trace is JSON whose events all have a phase, a process and a thread
 }
 
 TEST_CASE("every thread of a trace is named and its slices never overlap", "[reports]") {
-  const Trace trace = trace_of(tests::example_prediction());
+  const Trace trace = trace_of(paceline::tests::example_prediction());
   std::set<Thread> named;
   std::set<std::string> processes;
   for (const auto& event : trace.events()) {
@@ -108,7 +109,7 @@ TEST_CASE("every thread of a trace is named and its slices never overlap", "[rep
 }
 
 TEST_CASE("slices carry stage, microbatch and bytes", "[reports]") {
-  const Trace trace = trace_of(tests::example_prediction());
+  const Trace trace = trace_of(paceline::tests::example_prediction());
   int actions = 0, messages = 0;
   for (const auto& event : trace.events()) {
     if (text_at(event, "ph") != "X") continue;
@@ -127,7 +128,7 @@ TEST_CASE("slices carry stage, microbatch and bytes", "[reports]") {
 }
 
 TEST_CASE("flow arrows come in pairs that lie inside slices of different processes", "[reports]") {
-  const Trace trace = trace_of(tests::example_prediction());
+  const Trace trace = trace_of(paceline::tests::example_prediction());
   const auto slices = slices_of(trace);
   std::map<std::string, const base::Value*> begins, ends;
   const auto inside = [&](const base::Value& event) {
@@ -157,7 +158,7 @@ TEST_CASE("flow arrows come in pairs that lie inside slices of different process
 }
 
 TEST_CASE("memory counters start at what is resident and end there", "[reports]") {
-  const Trace trace = trace_of(tests::example_prediction());
+  const Trace trace = trace_of(paceline::tests::example_prediction());
   std::map<Thread, std::vector<double>> series;  // pid, name
   for (const auto& event : trace.events()) {
     if (text_at(event, "ph") != "C") continue;
@@ -172,5 +173,41 @@ TEST_CASE("memory counters start at what is resident and end there", "[reports]"
 }
 
 TEST_CASE("the same prediction gives the same trace", "[reports]") {
-  CHECK(trace_of(tests::example_prediction()).text == trace_of(tests::example_prediction()).text);
+  CHECK(trace_of(paceline::tests::example_prediction()).text ==
+        trace_of(paceline::tests::example_prediction()).text);
+}
+
+TEST_CASE("collectives inside actions have rows of their own", "[reports]") {
+  const auto layout = GENERATE(as<std::string>{}, "{tp: 2, cp: 2, pp: 2, dp: 1}",
+                               "{tp: 2, cp: 2, pp: 1, dp: 2, zero: 3}");
+  const models::Scenario s =
+      ::tests::small_gpt("parallel: " + layout + "\nbatch: {global: 16, micro: 1, sequence: 512}");
+  const sim::Prediction prediction = sim::predict(s, {.inner = true});
+  const Trace trace = trace_of(prediction);
+  std::map<std::string, int> rows;
+  double tp_bytes = 0;
+  for (const auto& event : trace.events()) {
+    if (text_at(event, "ph") == "M" && text_at(event, "name") == "thread_name") {
+      ++rows[text_at(event, "args.name")];
+    }
+    if (text_at(event, "ph") != "X") continue;
+    CHECK(number_at(event, "dur") > 0);  // no marks without length
+    if (text_at(event, "pid") == "1" && text_at(event, "tid") == "2") {
+      tp_bytes += number_at(event, "args.bytes");
+    }
+  }
+  const int lanes = static_cast<int>(prediction.graph.lanes.size());
+  for (const char* row : {"compute", "tp", "cp"}) CHECK(rows[row] == lanes);
+  double expected = 0;
+  for (const sim::Task& task : prediction.graph.tasks) {
+    if (task.lane == 0) expected += prediction.graph.segments[task.segment].bytes[1];
+  }
+  CHECK(tp_bytes == Approx(expected));
+  for (auto [thread, list] : slices_of(trace)) {
+    std::sort(list.begin(), list.end(),
+              [](const Slice& a, const Slice& b) { return a.start < b.start; });
+    for (std::size_t i = 1; i < list.size(); ++i) {
+      CHECK(list[i].start >= list[i - 1].finish - 2e-3);  // microseconds; rounded to 1e-3
+    }
+  }
 }
