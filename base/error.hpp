@@ -18,6 +18,11 @@ struct MissingError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The question is well formed and the answer is "never": main prints it and exits with 1.
+struct NoProgress : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// An infeasible point: an ordinary answer of a well-formed question, not an exception.
 struct Infeasible {
   std::string why;

@@ -29,6 +29,7 @@ void TaskGraph::clear() {
   tasks.clear();
   first_dep.clear();
   deps.clear();
+  network = {};
 }
 
 }  // namespace paceline::sim

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "sim/network.hpp"
 
 /// Timed work of one step. Every engine takes one; labels are derived, never stored.
 namespace paceline::sim {
@@ -118,6 +119,7 @@ struct TaskGraph {
   std::vector<Task> tasks;
   std::vector<std::uint32_t> first_dep;  ///< CSR, size tasks + 1
   std::vector<TaskId> deps;              ///< of task t: deps[first_dep[t] .. first_dep[t+1])
+  Network network;                       ///< empty: no task shares a link with another
 
   /// Dependencies may name tasks added later (engines check for cycles); graphs whose dependencies
   /// all name earlier tasks are evaluated fastest.

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine/simgrid.hpp"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include "base/error.hpp"
+#include "sim/engine/flow_rules.hpp"
+#include "sim/engine/graph_order.hpp"
+#include "sim/engine/simgrid_module.hpp"
+
+namespace paceline::sim {
+namespace {
+
+/// Where the module may lie: PACELINE_MODULES, beside the executable's folder (../lib/paceline),
+/// and wherever the loader looks.
+std::vector<std::string> module_paths() {
+  std::vector<std::string> paths;
+  if (const char* folder = std::getenv("PACELINE_MODULES")) {
+    paths.push_back(std::string(folder) + "/" + kSimgridModule);
+  }
+  std::error_code ignored;
+  const auto executable = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  for (const char* below : {"../lib/paceline", "../lib"}) {
+    paths.push_back((executable.parent_path() / below / kSimgridModule).string());
+  }
+  return paths;
+}
+
+struct Module {
+  SimgridRun run = nullptr;
+  std::string why;
+};
+
+Module load() {
+  Module module;
+  for (const std::string& path : module_paths()) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) continue;
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      module.why = dlerror();
+      continue;
+    }
+    module.run = reinterpret_cast<SimgridRun>(dlsym(library, kSimgridSymbol));
+    if (module.run != nullptr) return module;
+  }
+  if (module.why.empty()) module.why = "this build has no SimGrid module";
+  return module;
+}
+
+const Module& module() {
+  static const Module loaded = load();
+  return loaded;
+}
+
+/// Anonymous memory that a forked process shares.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::size_t bytes) : bytes_(bytes) {
+    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (data_ == MAP_FAILED) throw base::Error("simgrid", "no memory for the result");
+  }
+  ~SharedMemory() { munmap(data_, bytes_); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+
+ private:
+  void* data_;
+  std::size_t bytes_;
+};
+
+/// Waits for the process; text of how it ended, empty when well.
+std::string wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return std::strerror(errno);
+  }
+  if (WIFSIGNALED(status)) return std::string("ended by signal ") + strsignal(WTERMSIG(status));
+  if (WEXITSTATUS(status) != 0) return "ended with status " + std::to_string(WEXITSTATUS(status));
+  return "";
+}
+
+}  // namespace
+
+bool simgrid_available(std::string* why) {
+  if (why != nullptr) *why = module().why;
+  return module().run != nullptr;
+}
+
+Timeline run_simgrid(const TaskGraph& graph, const EngineOptions& options) {
+  if (module().run == nullptr) {
+    throw base::MissingError("the simgrid engine is not available: " + module().why +
+                             "; install libsimgrid-dev and build again, or use --engine reference");
+  }
+  inspect(graph);
+  inspect_network(graph);
+  const std::size_t n = graph.tasks.size();
+  const SharedMemory memory(sizeof(SimgridOutcome) + 2 * n * sizeof(double));
+  auto* outcome = new (memory.data()) SimgridOutcome;
+  auto* times = reinterpret_cast<double*>(memory.data() + sizeof(SimgridOutcome));
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw base::Error("simgrid", std::string("cannot fork: ") + std::strerror(errno));
+  if (child == 0) {
+    module().run(graph, options, times, times + n, *outcome);
+    _exit(0);
+  }
+  const std::string failure = wait_for(child);
+  using State = SimgridOutcome::State;
+  if (!failure.empty()) throw base::Error("simgrid", "the engine " + failure);
+  if (outcome->state == State::Failed) throw base::Error("simgrid", outcome->message);
+  if (outcome->state == State::Waiting) {
+    Workspace workspace;
+    workspace.timeline.start.resize(n);
+    const std::size_t named = std::min(outcome->running, SimgridOutcome::kStuck);
+    fail_waiting(graph, workspace, std::span(outcome->stuck, named),
+                 options.dispatch == models::Dispatch::Fixed);
+  }
+  PACELINE_CHECK(outcome->state == State::Done);
+  Timeline timeline;
+  timeline.start.assign(times, times + n);
+  timeline.finish.assign(times + n, times + 2 * n);
+  timeline.makespan = outcome->makespan;
+  return timeline;
+}
+
+}  // namespace paceline::sim
