@@ -122,6 +122,8 @@ int run(int argc, char** argv) {
     return parse_and_run(argc, argv);
   } catch (const base::MissingError& error) {
     return complain(error.what(), kMissing);
+  } catch (const base::NoProgress& error) {
+    return complain(error.what(), kAnswerIsNo);
   } catch (const base::Error& error) {
     return complain(error.what(), kBadInput);
   } catch (const std::bad_alloc&) {

@@ -38,12 +38,13 @@ reports::Answer answer_of(const std::string& file, const Options& options) {
     if (reports::is_result(document)) return reports::read_answer(document);
   }
   const models::Scenario scenario = models::read_scenario_file(file, options.set);
-  return reports::make_answer(scenario, sim::predict(scenario),
+  return reports::make_answer(scenario,
+                              sim::predict(scenario, {.engine = find_engine(options.engine)}),
                               reports::run_command(file, options.set, options.engine));
 }
 
 int compare_files(const Options& options) {
-  check_engine(options.engine);
+  find_engine(options.engine);
   std::vector<reports::Answer> answers;
   std::string command = "paceline compare";
   for (const std::string& file : options.files) {

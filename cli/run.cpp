@@ -98,10 +98,11 @@ void write_outputs(Outputs& out, const reports::Answer& answer, const sim::Predi
 }
 
 int run_scenario(const Options& options) {
-  check_engine(options.engine);
+  const sim::Engine engine = find_engine(options.engine);
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   Outputs outputs = open_outputs(options);
-  const sim::Prediction prediction = sim::predict(scenario, {.inner = !options.trace.empty()});
+  const sim::Prediction prediction =
+      sim::predict(scenario, {.engine = engine, .inner = !options.trace.empty()});
   const reports::Answer answer = reports::make_answer(
       scenario, prediction, reports::run_command(options.scenario, options.set, options.engine));
   write_outputs(outputs, answer, prediction);

@@ -2,20 +2,10 @@
 #include "cli/scenario_options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <array>
 
 #include "base/table.hpp"
 
 namespace paceline::cli {
-
-namespace {
-
-struct Engine {
-  std::string_view name;
-};
-constexpr std::array<Engine, 1> kEngines{{{"reference"}}};
-
-}  // namespace
 
 void add_set_option(CLI::App& command, std::vector<std::string>& set) {
   command.add_option("--set", set, "change one value of the scenario; may be repeated")
@@ -25,10 +15,15 @@ void add_set_option(CLI::App& command, std::vector<std::string>& set) {
 }
 
 void add_engine_option(CLI::App& command, std::string& engine) {
-  command.add_option("--engine", engine, "what computes the timeline: reference (the default)")
+  command
+      .add_option("--engine", engine,
+                  "what computes the timeline: reference (the default), or simgrid,\n"
+                  "which lets messages share links")
       ->type_name("NAME");
 }
 
-void check_engine(const std::string& engine) { base::find(kEngines, engine, "", "engine"); }
+sim::Engine find_engine(const std::string& engine) {
+  return base::find(sim::kEngines, engine, "", "engine").engine;
+}
 
 }  // namespace paceline::cli

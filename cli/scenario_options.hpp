@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/predict.hpp"
+
 namespace CLI {
 class App;
 }
@@ -17,6 +19,6 @@ void add_set_option(CLI::App& command, std::vector<std::string>& set);
 /// Adds `--engine NAME`.
 void add_engine_option(CLI::App& command, std::string& engine);
 /// base::Error with the valid names for an engine that does not exist.
-void check_engine(const std::string& engine);
+sim::Engine find_engine(const std::string& engine);
 
 }  // namespace paceline::cli

@@ -18,6 +18,7 @@ struct NetworkLink {
     double bandwidth = 0;  ///< from then on; 0: the link is dead
   };
   std::vector<Change> changes;  ///< by time
+  std::uint32_t alike = 1;      ///< links this one stands for: they carry the same flows
 };
 
 /// `flows` equal flows of one transfer pass the link.
@@ -47,16 +48,6 @@ struct Network {
     return &transfers[transfer_of[task]];
   }
   bool empty() const { return transfers.empty(); }
-};
-
-/// What the links did to the tasks.
-struct LinkReport {
-  std::uint32_t link = 0;
-  double bytes = 0;                 ///< moved over it
-  double busy = 0;                  ///< seconds at least one transfer was on it
-  double delay = 0;                 ///< seconds its transfers took longer than alone, all together
-  double waiting = 0;               ///< seconds of the step the busiest lane lost to it
-  std::vector<double> utilisation;  ///< of equal parts of the step
 };
 
 }  // namespace paceline::sim

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/engine/reference.hpp"
+#include "sim/engine/simgrid.hpp"
 #include "sim/lower/lower.hpp"
 #include "sim/measure.hpp"
 #include "sim/schedules/schedule.hpp"
@@ -36,9 +37,12 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   Prediction p;
   p.plan = models::make_plan(scenario);
   p.program = make_program(scenario, p.plan);
-  p.graph = lower(scenario, p.plan, p.program, {.inner = options.inner});
-  p.timeline = run_reference(p.graph, {scenario.schedule.dispatch});
+  const bool shared = options.engine == Engine::Simgrid;
+  p.graph = lower(scenario, p.plan, p.program, {.inner = options.inner, .network = shared});
+  const EngineOptions engine{scenario.schedule.dispatch};
+  p.timeline = shared ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
   p.result = measure(scenario, p.graph, p.timeline);
+  p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   return p;
 }
 

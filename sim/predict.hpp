@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
+#include <string_view>
+
 #include "models/parallel/plan.hpp"
 #include "models/scenario/scenario.hpp"
 #include "sim/program.hpp"
@@ -21,7 +24,17 @@ struct Prediction {
 /// The schedule of the scenario over its stages.
 Program make_program(const models::Scenario& scenario, const models::Plan& plan);
 
+/// Who finds out when everything happens: without shared links, or with SimGrid sharing them.
+enum class Engine { Reference, Simgrid };
+struct EngineEntry {
+  std::string_view name;
+  Engine engine;
+};
+inline constexpr std::array<EngineEntry, 2> kEngines{
+    {{"reference", Engine::Reference}, {"simgrid", Engine::Simgrid}}};
+
 struct PredictOptions {
+  Engine engine = Engine::Reference;
   bool inner = false;  ///< also say when the collectives inside actions run (Segment::inner)
 };
 

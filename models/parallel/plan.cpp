@@ -297,21 +297,26 @@ CollectiveGroup group_of(const Plan& plan, const Scenario& s,
   return group_over(s, axes, first_device);
 }
 
-DataGroups data_groups(const Plan& plan, const Scenario& s, int first_device) {
+DataAxes data_axes(const Plan& plan, const Scenario& s) {
   const int shard = s.parallel.shard > 0 ? s.parallel.shard : s.parallel.dp;
-  std::vector<Axis> all, inside, across;
+  DataAxes axes;
   for (const MeshAxis& axis : plan.meshes.front().axes) {
     if (axis.name != "cp" && axis.name != "dp") continue;
-    all.push_back({axis.stride, axis.size});
+    axes.all.push_back({axis.stride, axis.size});
     if (axis.name == "cp") {
-      inside.push_back({axis.stride, axis.size});
+      axes.shard.push_back({axis.stride, axis.size});
     } else {
-      inside.push_back({axis.stride, shard});
-      across.push_back({std::int64_t{axis.stride} * shard, axis.size / shard});
+      axes.shard.push_back({axis.stride, shard});
+      axes.replicas.push_back({std::int64_t{axis.stride} * shard, axis.size / shard});
     }
   }
-  return {group_over(s, all, first_device), group_over(s, inside, first_device),
-          group_over(s, across, first_device)};
+  return axes;
+}
+
+DataGroups data_groups(const Plan& plan, const Scenario& s, int first_device) {
+  const DataAxes axes = data_axes(plan, s);
+  return {group_over(s, axes.all, first_device), group_over(s, axes.shard, first_device),
+          group_over(s, axes.replicas, first_device)};
 }
 
 CollectiveGroup pair_of(const Scenario& s, int from, int to) {

@@ -66,6 +66,11 @@ struct DataGroups {
   CollectiveGroup all, shard, replicas;
 };
 DataGroups data_groups(const Plan& plan, const Scenario& scenario, int first_device = 0);
+/// The axes the three groups span, in devices.
+struct DataAxes {
+  std::vector<Axis> all, shard, replicas;
+};
+DataAxes data_axes(const Plan& plan, const Scenario& scenario);
 
 /// Two ranks that exchange messages.
 CollectiveGroup pair_of(const Scenario& scenario, int from, int to);

@@ -15,30 +15,24 @@ using models::Scenario;
 /// Time of a message of one microbatch between neighbouring stages. Without sequence parallelism
 /// every tp rank holds the whole activation: all send it, or each sends its share and the receivers
 /// gather it over NVLink (scatter/gather, Narayanan et al. 2021, section 4.1).
-double hop_seconds(const Scenario& s, const Plan& plan, const CostContext& c, int from, int to) {
+struct HopTime {
+  double seconds = 0, size = 0, fluid = 0;
+};
+HopTime hop_time(const Scenario& s, const Plan& plan, const CostContext& c, int from, int to) {
   const double full =
       models::activation_element(s.precision) * plan.tokens * static_cast<double>(s.model.hidden);
   const bool sharded = s.parallel.sequence_parallel || s.stack.p2p_scatter_gather;
   const double sent = full / (sharded ? s.parallel.tp : 1);
   const models::CollectiveGroup pair = models::pair_of(s, from, to);
-  double seconds =
-      models::collective_time(CollectiveOp::SendRecv, base::Bytes(sent), pair, *c.nccl).time.value;
+  const models::CollectiveChoice choice =
+      models::collective_time(CollectiveOp::SendRecv, base::Bytes(sent), pair, *c.nccl);
+  HopTime hop{choice.time.value, sent, (choice.time - choice.latency).value};
   if (s.stack.p2p_scatter_gather && !s.parallel.sequence_parallel && s.parallel.tp > 1) {
-    seconds += models::collective_time(CollectiveOp::AllGather, base::Bytes(full), c.tp, *c.nccl)
-                   .time.value;
+    hop.seconds +=
+        models::collective_time(CollectiveOp::AllGather, base::Bytes(full), c.tp, *c.nccl)
+            .time.value;
   }
-  return seconds;
-}
-
-/// First rank of a replica: its number written in the digits of every axis but pp.
-int replica_offset(const models::Mesh& mesh, int replica) {
-  int offset = 0;
-  for (const models::MeshAxis& axis : mesh.axes) {
-    if (axis.name == "pp") continue;
-    offset += replica % axis.size * axis.stride;
-    replica /= axis.size;
-  }
-  return offset;
+  return hop;
 }
 
 }  // namespace
@@ -50,6 +44,8 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Lower
   bucketed_ = s_.stack.dp_overlap == DpOverlap::Bucketed ||
               (s_.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s_.parallel.pp == 1);
   replicas_ = options.unfold ? static_cast<int>(plan.members_per_lane) : 1;
+  network_ = options.network && !s_.costs;
+  axes_ = models::data_axes(plan_, s_);
   make_contexts(options.inner);
   work_ = cost_stages(graph_, plan_, stage_context_);
   make_hops();
@@ -90,9 +86,12 @@ void StepBuilder::make_hops() {
     const int to = static_cast<int>(i + 1) % pp;
     Hop hop;
     if (from != to) {
-      hop.seconds = s_.costs
-                        ? s_.costs->hop.value
-                        : hop_seconds(s_, plan_, *stage_context_[i], from * stride, to * stride);
+      const HopTime time =
+          s_.costs ? HopTime{s_.costs->hop.value, 0, 0}
+                   : hop_time(s_, plan_, *stage_context_[i], from * stride, to * stride);
+      hop.seconds = time.seconds;
+      hop.size = time.size;
+      hop.fluid = time.fluid;
       const double host = s_.stack.p2p_blocking ? s_.stack.p2p_host.value : 0;
       hop.seconds += host;
       const bool same =
@@ -262,7 +261,27 @@ TaskId StepBuilder::add_message(const ActionContext& action, TaskId after) {
   task.stream = s_.stack.p2p_blocking ? Stream::Compute
                 : action.forward      ? Stream::PpDown
                                       : Stream::PpUp;
-  return add(task, {&after, 1});
+  const TaskId id = add(task, {&after, 1});
+  note_message(id, action, hop);
+  return id;
+}
+
+void StepBuilder::note_message(TaskId task, const ActionContext& action, const Hop& hop) {
+  if (!network_) return;
+  const int stride = plan_.meshes.front().axis("pp").stride;
+  const int pp = s_.parallel.pp;
+  NetworkTask note;
+  note.task = task;
+  note.size = hop.size;
+  note.fluid = hop.fluid;
+  note.from = action.lane % pp * stride;
+  note.to = (action.stage + (action.forward ? 1 : -1)) % pp * stride;
+  network_tasks_.push_back(note);
+}
+
+TaskGraph StepBuilder::take() {
+  if (network_) attach_network(graph_, s_, plan_, network_tasks_, replicas_);
+  return std::move(graph_);
 }
 
 }  // namespace paceline::sim

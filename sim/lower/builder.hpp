@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/lower/lower.hpp"
+#include "sim/lower/network.hpp"
 #include "sim/lower/stage_work.hpp"
 
 namespace paceline::sim {
@@ -35,11 +36,12 @@ class StepBuilder {
   TaskId add_action(const ActionContext& action);
   /// Gradient reduction, optimizer, parameter gathering and per-step overhead of every lane.
   void finish_step();
-  TaskGraph take() { return std::move(graph_); }
+  TaskGraph take();
 
  private:
   struct Hop {
     double seconds = 0;
+    double size = 0, fluid = 0;      ///< bytes of a message; seconds that depend on them
     std::uint16_t down = 0, up = 0;  ///< segments
   };
   struct Markers {  ///< zero-length segments that carry the memory of an expanded pass
@@ -51,6 +53,7 @@ class StepBuilder {
     models::CollectiveOp op{};
     const models::CollectiveGroup* group = nullptr;
     std::uint16_t segment = 0;
+    models::CollectiveChoice choice;
   };
 
   void make_contexts(bool keep_inner);
@@ -72,6 +75,9 @@ class StepBuilder {
   void join_tied_embeddings();
   void add_optimizer(int lane);
   TaskId add(Task task, std::span<const TaskId> deps);
+  /// Remembers how a task uses the network.
+  void note_message(TaskId task, const ActionContext& action, const Hop& hop);
+  void note_collective(TaskId task, const DpSegment& collective);
   std::uint16_t timed_segment(const char* name, Part part, double seconds);
 
   const models::Scenario& s_;
@@ -90,6 +96,9 @@ class StepBuilder {
   std::vector<TaskId> last_compute_;    ///< by lane; kNoTask = none yet
   std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)
   std::vector<TaskId> last_dp_;         ///< by lane
+  bool network_ = false;
+  models::DataAxes axes_;
+  std::vector<NetworkTask> network_tasks_;
 };
 
 }  // namespace paceline::sim

@@ -28,14 +28,14 @@ TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes,
   });
   if (found == dp_segments_.end()) {
     const CostContext& c = context(lane);
+    const auto choice = models::collective_time(op, base::Bytes(bytes), group, *c.nccl);
     PassCost cost;
-    cost.seconds = models::collective_time(op, base::Bytes(bytes), group, *c.nccl).time.value +
-                   s_.stack.collective_overhead.value;
+    cost.seconds = choice.time.value + s_.stack.collective_overhead.value;
     cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
     cost.bytes[static_cast<std::size_t>(Stream::Dp)] =
         models::bytes_sent_per_rank(op, base::Bytes(bytes), group.ranks).value;
     const std::string name = std::string(models::to_text(op)) + " dp";
-    dp_segments_.push_back({bytes, op, &group, add_segment(graph_, name, cost)});
+    dp_segments_.push_back({bytes, op, &group, add_segment(graph_, name, cost), choice});
     found = dp_segments_.end() - 1;
   }
   Task task;
@@ -45,7 +45,24 @@ TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes,
   task.segment = found->segment;
   task.seconds = graph_.segments[task.segment].seconds;
   task.origin = static_cast<std::uint32_t>(graph_.tasks.size());
-  return add(task, deps);
+  const TaskId id = add(task, deps);
+  note_collective(id, *found);
+  return id;
+}
+
+void StepBuilder::note_collective(TaskId task, const DpSegment& collective) {
+  if (!network_) return;
+  const models::DataGroups& data = context(static_cast<int>(graph_.tasks[task].lane)).data;
+  NetworkTask note;
+  note.task = task;
+  note.op = collective.op;
+  note.algorithm = collective.choice.algorithm;
+  note.size = collective.bytes;
+  note.fluid = (collective.choice.time - collective.choice.latency).value;
+  note.axes = collective.group == &data.all     ? &axes_.all
+              : collective.group == &data.shard ? &axes_.shard
+                                                : &axes_.replicas;
+  network_tasks_.push_back(note);
 }
 
 /// Gradients of `bytes`: summed over all ranks, or to the shard that keeps them, and under HSDP
@@ -86,8 +103,9 @@ void StepBuilder::join_tied_embeddings() {
   const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
                        models::element_bytes(s_.stack.gradient_reduce);
   PassCost cost;
-  cost.seconds = models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes), pair, *c.nccl)
-                     .time.value;
+  const auto choice =
+      models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes), pair, *c.nccl);
+  cost.seconds = choice.time.value;
   cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
   cost.bytes[static_cast<std::size_t>(Stream::Dp)] = bytes;
   const std::uint16_t segment = add_segment(graph_, "all_reduce embedding", cost);
@@ -105,7 +123,14 @@ void StepBuilder::join_tied_embeddings() {
       task.stream = Stream::Dp;
       task.segment = segment;
       task.seconds = cost.seconds;
-      last_dp_[static_cast<std::size_t>(lane)] = add(task, deps);
+      const TaskId id = add(task, deps);
+      last_dp_[static_cast<std::size_t>(lane)] = id;
+      if (!network_) continue;
+      NetworkTask note{id, CollectiveOp::AllReduce, choice.algorithm, bytes};
+      note.fluid = (choice.time - choice.latency).value;
+      note.from = lane % s_.parallel.pp * stride;
+      note.to = (s_.parallel.pp - 1) * stride - note.from;
+      network_tasks_.push_back(note);
     }
   }
 }

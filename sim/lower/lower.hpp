@@ -14,6 +14,8 @@ struct LowerOptions {
   bool unfold = false;
   /// Record the collectives inside actions (Segment::inner), for traces.
   bool inner = false;
+  /// Say which wires the tasks share (TaskGraph::network), for engines that let them.
+  bool network = false;
 };
 
 TaskGraph lower(const models::Scenario& scenario, const models::Plan& plan, const Program& program,

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lower/network.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "models/hardware/fabric.hpp"
+#include "sim/lower/shared_wires.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using models::Axis;
+using models::Cluster;
+using models::CollectiveAlgorithm;
+using models::CollectiveOp;
+using models::Fabric;
+
+/// Flows by wire.
+using Load = std::map<int, std::uint32_t>;
+
+/// Devices that reach each other without the network share this number.
+int domain_of(const Cluster& cluster, int device) {
+  int first = 0, domain = 0;
+  for (const models::NodeGroup& group : cluster.groups) {
+    const int spanned = group.levels.empty() ? 1 : group.levels.back().size;
+    const int size = std::max(group.devices_per_node, spanned);
+    if (device < first + group.devices()) return domain + (device - first) / size;
+    first += group.devices();
+    domain += (group.devices() + size - 1) / size;
+  }
+  return domain;
+}
+
+int first_member(int device, const std::vector<Axis>& axes) {
+  std::int64_t first = device;
+  for (const Axis& a : axes) first -= device / a.stride % a.count * a.stride;
+  return static_cast<int>(first);
+}
+
+/// The members of the group that `device` belongs to.
+std::vector<int> members_of(int device, const std::vector<Axis>& axes) {
+  std::vector<int> members{first_member(device, axes)};
+  for (const Axis& axis : axes) {
+    const std::size_t before = members.size();
+    for (int i = 1; i < axis.count; ++i) {
+      for (std::size_t m = 0; m < before; ++m) {
+        members.push_back(members[m] + static_cast<int>(i * axis.stride));
+      }
+    }
+  }
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+void add_route(Load& load, const Fabric& fabric, int from, int to, std::uint32_t flows) {
+  if (from == to || flows == 0) return;
+  for (const int wire : models::route(fabric, from, to)) load[wire] += flows;
+}
+
+/// Flows of one group's collective, or those that leave its member `only`; each carries
+/// bytes_leaving over the members of a domain.
+Load ring_load(const Fabric& fabric, const Cluster& cluster, const std::vector<int>& members,
+               int only = -1) {
+  std::vector<std::vector<int>> domains;
+  int last = -1;
+  for (const int device : members) {
+    const int domain = domain_of(cluster, device);
+    if (domain != last) domains.emplace_back();
+    domains.back().push_back(device);
+    last = domain;
+  }
+  Load load;
+  for (std::size_t i = 0; i < domains.size(); ++i) {
+    const std::vector<int>& here = domains[i];
+    const std::vector<int>& next = domains[(i + 1) % domains.size()];
+    const bool alone = domains.size() == 1;
+    const auto inner = static_cast<std::uint32_t>(alone ? 1 : here.size() - 1);
+    for (std::size_t j = 0; j < here.size(); ++j) {
+      if (only >= 0 && here[j] != only) continue;
+      add_route(load, fabric, here[j], here[(j + 1) % here.size()], inner);
+      if (!alone) add_route(load, fabric, here[j], next[j % next.size()], 1);
+    }
+  }
+  return load;
+}
+
+/// Bytes that leave a domain of the group, or a member where there is only one domain.
+double bytes_leaving(const NetworkTask& task, int ranks, std::size_t domains) {
+  const bool tree = task.algorithm == CollectiveAlgorithm::Tree ||
+                    task.algorithm == CollectiveAlgorithm::NvlsTree;
+  if (tree && domains > 1) return domains == 2 ? task.size : 2 * task.size;
+  if (task.algorithm == CollectiveAlgorithm::Nvls) return task.size * (1 + 1.0 / ranks);
+  return models::bytes_sent_per_rank(task.op, base::Bytes(task.size), ranks).value;
+}
+
+class Attacher {
+ public:
+  Attacher(TaskGraph& graph, const models::Scenario& scenario, const models::Plan& plan,
+           int replicas)
+      : graph_(graph), cluster_(scenario.cluster), mesh_(plan.meshes.front()) {
+    std::vector<int> nodes;
+    for (int device = 0; device < plan.world_size; ++device) {
+      const int node = cluster_.place_of(device).node;
+      if (nodes.empty() || nodes.back() != node) nodes.push_back(node);
+    }
+    fabric_ = models::make_fabric(cluster_, nodes);
+    // A folded lane stands for all replicas, one of an unfolded graph for its own.
+    if (replicas == 1) {
+      for (int k = 0; k < plan.members_per_lane; ++k) {
+        offsets_.push_back(replica_offset(mesh_, k));
+      }
+    }
+  }
+
+  void attach(const NetworkTask& task) {
+    const Task& t = graph_.tasks[task.task];
+    const Key key{t.lane, t.segment, task.from, task.to, task.axes};
+    auto [found, fresh] = known_.try_emplace(key, kNoTransfer);
+    if (fresh) found->second = make_transfer(task, t);
+    transfer_of_[task.task] = found->second;
+  }
+
+  /// `transfer_of_` is sized first.
+  void run(const std::vector<NetworkTask>& tasks) {
+    transfer_of_.assign(graph_.tasks.size(), kNoTransfer);
+    for (const NetworkTask& task : tasks) attach(task);
+    keep_shared(graph_, fabric_, std::move(loads_), std::move(transfers_), transfer_of_);
+  }
+
+ private:
+  using Key = std::tuple<std::uint32_t, std::uint16_t, int, int, const std::vector<Axis>*>;
+
+  std::uint32_t make_transfer(const NetworkTask& task, const Task& t) {
+    if (task.fluid <= 0 || task.size <= 0) return kNoTransfer;
+    Transfer transfer;
+    transfer.latency = t.seconds - task.fluid;
+    Load load = task.axes != nullptr ? collective(task, t, transfer) : message(task, t, transfer);
+    if (load.empty()) return kNoTransfer;
+    transfer.rate = transfer.bytes / task.fluid;
+    transfers_.push_back(transfer);
+    loads_.push_back(std::move(load));
+    return static_cast<std::uint32_t>(transfers_.size() - 1);
+  }
+
+  /// Device offsets of the replicas a lane stands for.
+  std::vector<int> members(const Task& t) const {
+    if (!offsets_.empty()) return offsets_;
+    const int pp = mesh_.axis("pp").size;
+    return {replica_offset(mesh_, static_cast<int>(t.lane) / pp)};
+  }
+
+  Load message(const NetworkTask& task, const Task& t, Transfer& transfer) {
+    transfer.bytes = models::bytes_sent_per_rank(task.op, base::Bytes(task.size), 2).value;
+    Load load, alone;
+    for (const int offset : members(t)) {
+      add_route(load, fabric_, offset + task.from, offset + task.to, 1);
+      if (alone.empty()) alone = load;
+    }
+    limit(transfer, task.fluid, alone);
+    return load;
+  }
+
+  Load collective(const NetworkTask& task, const Task& t, Transfer& transfer) {
+    const int representative = graph_.lanes[t.lane].representative;
+    const std::vector<int> own = members_of(representative, *task.axes);
+    const Load whole = ring_load(fabric_, cluster_, own);
+    size_flow(task, own, whole, transfer);
+    // The members of an unfolded group have a task each: what leaves this one.
+    if (offsets_.empty()) return ring_load(fabric_, cluster_, own, representative);
+    Load load;
+    for (const int offset : offsets_) {
+      const int device = representative + offset;
+      if (device != first_member(device, *task.axes)) continue;
+      const std::vector<int> group = members_of(device, *task.axes);
+      for (const auto& [wire, flows] : ring_load(fabric_, cluster_, group)) load[wire] += flows;
+    }
+    return load;
+  }
+
+  void size_flow(const NetworkTask& task, const std::vector<int>& group, const Load& load,
+                 Transfer& transfer) {
+    std::map<int, int> in_domain;
+    for (const int device : group) ++in_domain[domain_of(cluster_, device)];
+    int smallest = in_domain.begin()->second;
+    for (const auto& [domain, count] : in_domain) smallest = std::min(smallest, count);
+    const double leaving = bytes_leaving(task, static_cast<int>(group.size()), in_domain.size());
+    transfer.bytes = in_domain.size() > 1 ? leaving / smallest : leaving;
+    limit(transfer, task.fluid, load);
+  }
+
+  /// The closed form knows best how fast one group is alone: where its bytes would not fit through
+  /// the devices' own wires in that time (a measured table, an in-switch reduction), fewer are
+  /// sent.
+  void limit(Transfer& transfer, double fluid, const Load& load) const {
+    for (const auto& [w, flows] : load) {
+      const models::Wire& wire = fabric_.wires[static_cast<std::size_t>(w)];
+      if (!at_device(wire.from) && !at_device(wire.to)) continue;
+      transfer.bytes = std::min(transfer.bytes, wire.bandwidth.value * fluid / flows);
+    }
+  }
+  bool at_device(int vertex) const {
+    const models::VertexKind kind = fabric_.vertices[static_cast<std::size_t>(vertex)].kind;
+    return kind == models::VertexKind::Device || kind == models::VertexKind::Nic;
+  }
+
+  TaskGraph& graph_;
+  const Cluster& cluster_;
+  const models::Mesh& mesh_;
+  Fabric fabric_;
+  std::vector<int> offsets_;
+  std::map<Key, std::uint32_t> known_;
+  std::vector<Transfer> transfers_;
+  std::vector<Load> loads_;
+  std::vector<std::uint32_t> transfer_of_;
+};
+
+}  // namespace
+
+int replica_offset(const models::Mesh& mesh, int replica) {
+  int offset = 0;
+  for (const models::MeshAxis& axis : mesh.axes) {
+    if (axis.name == "pp") continue;
+    offset += replica % axis.size * axis.stride;
+    replica /= axis.size;
+  }
+  return offset;
+}
+
+void attach_network(TaskGraph& graph, const models::Scenario& scenario, const models::Plan& plan,
+                    const std::vector<NetworkTask>& tasks, int replicas) {
+  Attacher(graph, scenario, plan, replicas).run(tasks);
+}
+
+}  // namespace paceline::sim
