@@ -2,13 +2,18 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
 #include <string>
 
 #include "base/error.hpp"
 #include "base/rng.hpp"
 #include "sim/engine/maxmin.hpp"
 #include "sim/engine/simgrid.hpp"
+#include "sim/lower/lower.hpp"
+#include "sim/predict.hpp"
+#include "sim/schedules/schedule.hpp"
 #include "tests/property/random_graph.hpp"
+#include "tests/scenario_of.hpp"
 
 using namespace paceline;
 using namespace paceline::sim;
@@ -246,5 +251,76 @@ TEST_CASE("more bandwidth never makes random traffic slower than less", "[networ
     for (NetworkLink& link : faster.network.links) link.bandwidth *= 2;
     for (Transfer& transfer : faster.network.transfers) transfer.rate *= 2;
     CHECK(run_max_min(faster).makespan <= run_max_min(graph).makespan * (1 + 1e-9));
+  }
+}
+
+namespace {
+
+/// A scenario of 16 A100 in two nodes; `layout` and `more` as YAML.
+models::Scenario two_nodes(const std::string& layout, const std::string& more = "") {
+  return ::tests::small_gpt("cluster: {preset: dgx-a100, nodes: 2" + more + "}\nparallel: " +
+                            layout + "\nbatch: {global: 64, micro: 1, sequence: 512}");
+}
+
+Timeline timeline_of(const models::Scenario& s, bool unfold, TaskGraph* graph = nullptr) {
+  const models::Plan plan = models::make_plan(s);
+  TaskGraph g = lower(s, plan, make_program(s, plan), {.unfold = unfold, .network = true});
+  Timeline timeline = run_max_min(g, {s.schedule.dispatch});
+  if (graph != nullptr) *graph = std::move(g);
+  return timeline;
+}
+
+}  // namespace
+
+TEST_CASE("every scenario: SimGrid is the solver, and never faster than the reference engine",
+          "[network][simgrid]") {
+  NEEDS_SIMGRID();
+  for (const auto& file : std::filesystem::directory_iterator(PACELINE_SOURCE "/scenarios")) {
+    if (file.path().extension() != ".yaml") continue;
+    CAPTURE(file.path().filename().string());
+    const models::Scenario s = models::read_scenario_file(file.path().string(), {});
+    const models::Plan plan = models::make_plan(s);
+    const TaskGraph graph = lower(s, plan, make_program(s, plan), {.network = true});
+    const Timeline reference = run_reference(graph, {s.schedule.dispatch});
+    const Timeline shared = run_simgrid(graph, {s.schedule.dispatch});
+    CHECK(worst_difference(shared, run_max_min(graph, {s.schedule.dispatch})) < 1e-6);
+    CHECK(shared.makespan >= reference.makespan * (1 - 1e-9));
+    if (graph.network.empty()) CHECK(shared.finish == reference.finish);
+    TaskGraph apart = graph;  // the same transfers, wires without limit
+    for (NetworkLink& link : apart.network.links) link.bandwidth *= 1e6;
+    CHECK(worst_difference(run_simgrid(apart, {s.schedule.dispatch}), reference) < 1e-9);
+  }
+}
+
+TEST_CASE("every schedule takes the same time in both engines where no wire gets full",
+          "[network][simgrid]") {
+  NEEDS_SIMGRID();
+  for (const Schedule& schedule : schedules()) {
+    const bool chunked = schedule.name == "interleaved-1f1b" || schedule.name == "breadth-first";
+    const models::Scenario s = ::tests::small_gpt(
+        "cluster: {preset: dgx-a100, nodes: 4}\nparallel: {tp: 8, pp: 4}\nschedule: {name: " +
+        std::string(schedule.name) + ", chunks: " + (chunked ? "2" : "1") + "}");
+    CAPTURE(schedule.name);
+    const models::Plan plan = models::make_plan(s);
+    TaskGraph graph = lower(s, plan, make_program(s, plan), {.network = true});
+    for (NetworkLink& link : graph.network.links) link.bandwidth *= 1e6;
+    for (const auto dispatch : {models::Dispatch::Fixed, models::Dispatch::Ready}) {
+      CHECK(worst_difference(run_simgrid(graph, {dispatch}), run_reference(graph, {dispatch})) <
+            1e-9);
+    }
+  }
+}
+
+TEST_CASE("a folded lane and its members one by one take the same time", "[network]") {
+  for (const char* layout : {"{tp: 4, pp: 2, dp: 2}", "{tp: 2, pp: 2, dp: 4, zero: 1}",
+                             "{tp: 1, dp: 16, zero: 3}", "{tp: 2, pp: 1, dp: 8, zero: 2}"}) {
+    for (const char* more : {"", ", ports: 1", ", ports: 2"}) {
+      CAPTURE(layout, more);
+      const models::Scenario s = two_nodes(layout, more);
+      TaskGraph folded;
+      const Timeline one = timeline_of(s, false, &folded), all = timeline_of(s, true);
+      CHECK(one.makespan == Approx(all.makespan).epsilon(1e-9));
+      CHECK(one.makespan >= run_reference(folded).makespan * (1 - 1e-9));
+    }
   }
 }
