@@ -47,8 +47,8 @@ class EventQueue {
   }
   bool idle() { return events_.empty(); }
   double next_time() { return events_.empty() ? kNever : events_.next_time(); }
-  /// The bytes of the task have arrived; advance(now) must follow.
-  void end_flow(TaskId t, double now) { finish(t, now); }
+  /// The bytes of the task have arrived; advance(at) must follow.
+  void end_flow(TaskId t, double at) { events_.push({at, t, 0}); }
   bool complete() const { return finished_ == graph_.tasks.size(); }
   bool started(TaskId t) const { return w_.pending[t] == 0; }
 

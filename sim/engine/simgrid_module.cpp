@@ -21,6 +21,11 @@ using simgrid::kernel::timer::Timer;
 
 /// SimGrid counts whole units of payload: small enough that none of a byte is lost.
 constexpr double kUnitsPerByte = 1024;
+/// Flows are sent this much short, so that SimGrid's rounding never lets one end after the tasks
+/// that end at the same instant: those would choose their successors without it.
+constexpr double kEarly = 4e-12;
+/// A flow that ends this close to its time alone has not been slowed down: it ends exactly then.
+constexpr double kExact = 1e-11;
 
 void configure() {
   // The model without corrections (exactly bytes / bandwidth), an unlimited window, no traffic of
@@ -85,6 +90,7 @@ class Run {
  public:
   Run(const TaskGraph& graph, const EngineOptions& options, Workspace& workspace)
       : graph_(graph),
+        workspace_(workspace),
         platform_(graph.network),
         flows_{this, &graph.network},
         queue_(graph, workspace, options.dispatch == models::Dispatch::Fixed, flows_),
@@ -118,7 +124,8 @@ class Run {
     const std::uint32_t transfer = graph_.network.transfer_of[t];
     if (crosses_dead_link(graph_.network.transfers[transfer])) return;  // waits there
     flow.comm = sg::Comm::sendto_init();
-    const double units = std::max(1.0, std::round(bytes * kUnitsPerByte));
+    const double sent = bytes - kEarly * graph_.network.transfers[transfer].rate;
+    const double units = std::max(1.0, std::round(sent * kUnitsPerByte));
     flow.comm->set_payload_size(static_cast<std::uint64_t>(units));
     flow.comm->set_data(&flow.task);
     flow.comm->set_source(platform_.source(transfer));
@@ -140,7 +147,9 @@ class Run {
   /// Called by SimGrid amid its own work: what follows from it waits for the timers of this
   /// instant, when everything that ends now has ended.
   void ended(TaskId t) {
-    ended_.push_back(t);
+    const double alone = workspace_.timeline.start[t] + graph_.tasks[t].seconds;
+    const double time = sg::Engine::get_clock() + kEarly;
+    ended_.emplace_back(t, std::abs(time - alone) < kExact ? alone : time);
     wake_at(sg::Engine::get_clock());
   }
 
@@ -156,14 +165,13 @@ class Run {
     if (now < armed_) return;  // an earlier timer took this one's work
     armed_ = kNever;
     while (queue_.next_time() < now) queue_.advance(queue_.next_time());
-    std::vector<TaskId> ended;
+    std::vector<std::pair<TaskId, double>> ended;
     ended.swap(ended_);
-    for (const TaskId t : ended) {
+    for (const auto& [t, time] : ended) {
       active_.erase(t);
-      queue_.end_flow(t, now);
+      queue_.end_flow(t, time);
     }
-    do queue_.advance(now);
-    while (queue_.next_time() <= now);
+    while (queue_.next_time() <= now) queue_.advance(queue_.next_time());
     arm();
   }
 
@@ -174,7 +182,8 @@ class Run {
     }
     for (auto& [t, flow] : active_) {
       const bool blocked = crosses_dead_link(*graph_.network.transfer(t));
-      const bool over = std::find(ended_.begin(), ended_.end(), t) != ended_.end();
+      const bool over = std::any_of(ended_.begin(), ended_.end(),
+                                    [t = t](const auto& end) { return end.first == t; });
       if (over || blocked == (flow.comm == nullptr)) continue;
       if (blocked) {
         flow.left = flow.comm->get_remaining() / kUnitsPerByte;
@@ -188,12 +197,13 @@ class Run {
   }
 
   const TaskGraph& graph_;
+  const Workspace& workspace_;
   Platform platform_;
   SimgridFlows flows_;
   EventQueue<SimgridFlows> queue_;
   std::map<TaskId, Flow> active_;  ///< stable addresses: SimGrid keeps a pointer to `task`
-  std::vector<TaskId> ended_;
-  std::vector<sg::CommPtr> buried_;  ///< cancelled: must outlive their last callback
+  std::vector<std::pair<TaskId, double>> ended_;  ///< and when
+  std::vector<sg::CommPtr> buried_;               ///< cancelled: must outlive their last callback
   std::vector<bool> dead_;
   double armed_ = kNever;
 };
