@@ -74,6 +74,35 @@ TEST_CASE("every example runs, can be checked and stays on one screen", "[e2e]")
   CHECK(examples >= 5);
 }
 
+TEST_CASE("a scenario that states every part is read, run and printed so that it reads back",
+          "[e2e]") {
+  const std::string file = "'" PACELINE_SOURCE "/tests/e2e/good/every_key.yaml'";
+  const Ran ran = run_program("run " + file);
+  INFO(ran.out << ran.err);
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.err.empty());
+  for (const char* part : {" tokens take ", " device-hours", "prices are not modelled",
+                           "run.price 'on-demand'", "selective recompute not stated"}) {
+    INFO(part);
+    CHECK(ran.out.find(part) != std::string::npos);
+  }
+  const Value root = parse_json(run_program("run " + file + " --json -").out, "result").root;
+  CHECK(number(root, "run.time_s") == Approx(1e12 / number(root, "tokens_per_s")));
+  CHECK(find_path(root, "cost") == nullptr);
+  // Beside the model file: its path is relative to the scenario.
+  const Ran again = in_folder(
+      "cp '" PACELINE_SOURCE
+      "/scenarios/models/llama-3.1-70b.json' .\n"
+      "\"$PACELINE\" check " +
+      file +
+      " --set model.huggingface=" PACELINE_SOURCE
+      "/scenarios/models/llama-3.1-70b.json >a.yaml\n"
+      "\"$PACELINE\" check a.yaml >b.yaml && grep -v '^#' a.yaml >a && grep -v '^#' b.yaml >b && "
+      "grep '^compression: \\[\\]$' a && cmp a b && echo same");
+  INFO(again.err);
+  CHECK(again.out == "compression: []\nsame\n");
+}
+
 TEST_CASE("the printed command reproduces the answer byte for byte", "[e2e]") {
   const Ran ran = in_folder(
       "cp \"$S\" 'my case.yaml'\n"
