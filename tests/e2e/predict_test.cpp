@@ -128,6 +128,23 @@ TEST_CASE("check shows a mixture of experts, run says that it cannot predict it"
   CHECK(run.err.find("mixture-of-experts layers are not timed") != std::string::npos);
 }
 
+TEST_CASE("an interrupted run leaves no file, whole or half", "[e2e]") {
+  for (const auto& [signal, status] : {std::pair{"INT", "130"}, {"TERM", "143"}, {"HUP", "129"}}) {
+    // Interrupted once both files have begun to grow. Shells start what runs beside them deaf to
+    // INT, hence env.
+    const Ran ran = in_folder(
+        std::string(
+            "env --default-signal \"$PACELINE\" run "
+            "'" PACELINE_SOURCE "/scenarios/gpt_1t_3072_a100.yaml' "
+            "--json r.json --trace t.json >/dev/null & pid=$!\n"
+            "while kill -0 $pid && [ $(find . -type f -size +0 | wc -l) -lt 2 ]; do :; done\n"
+            "kill -s ") +
+        signal + " $pid; wait $pid; echo \"$? $(ls -A)\"");
+    INFO(signal << ": " << ran.err);
+    CHECK(ran.out == status + std::string(" \n"));
+  }
+}
+
 TEST_CASE("the printed command reproduces the answer byte for byte", "[e2e]") {
   const Ran ran = in_folder(
       "cp \"$S\" 'my case.yaml'\n"
