@@ -5,8 +5,6 @@
 #include <cctype>
 #include <utility>
 
-#include "base/text.hpp"
-
 namespace paceline::reports {
 
 namespace {
@@ -53,17 +51,6 @@ std::string at_peak(const sim::Prediction& prediction, const sim::MemoryPeak& pe
 std::string describe_optimizer(const models::OptimizerChoice& optimizer) {
   return optimizer.name + ", " + std::string(models::to_text(optimizer.master)) + " master, " +
          std::string(models::to_text(optimizer.states)) + " states";
-}
-
-void warn_when_nearly_full(Answer& answer) {
-  const sim::MemoryPeak* peak = fullest(answer.result);
-  if (peak == nullptr || !peak->fits() || peak->capacity_bytes <= 0) return;
-  const double share = peak->reserved_bytes / peak->capacity_bytes;
-  if (share <= kNearlyFull) return;
-  answer.result.warnings.push_back(
-      "memory is " + base::format_percent(share) + " full on rank " +
-      std::to_string(peak->representative) +
-      ": real runs slow down here, because the allocator keeps freeing its cache");
 }
 
 }  // namespace
@@ -184,7 +171,6 @@ Answer make_answer(const models::Scenario& scenario, const sim::Prediction& pred
     answer.classes.push_back(describe_lane(prediction, static_cast<std::size_t>(peak.lane)));
     answer.classes.back().at = at_peak(prediction, peak);
   }
-  warn_when_nearly_full(answer);
   return answer;
 }
 
