@@ -38,6 +38,14 @@ struct Stage {
   int mesh = 0;
 };
 
+/// Index into model.kinds of the i-th layer of the stage, and that kind of layer.
+inline std::size_t kind_at(const Model& model, const Stage& stage, int i) {
+  return static_cast<std::size_t>(model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
+}
+inline const Layer& layer_at(const Model& model, const Stage& stage, int i) {
+  return model.kinds[kind_at(model, stage, i)];
+}
+
 /// Where everything lies: the answer to "which rank holds what", before any time is known.
 struct Plan {
   std::vector<Mesh> meshes;
