@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/message.hpp"
+#include "base/temporary.hpp"
 
 namespace paceline::base {
 namespace {
@@ -45,16 +46,6 @@ void write_special(const std::string& path, std::string_view content) {
   if (!good) fail_errno(path);
 }
 
-/// A new file beside the target. The process id keeps two runs apart, the counter two leftovers.
-int open_temporary(const std::filesystem::path& folder, mode_t mode, std::string& name) {
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    name = folder / (".paceline-" + std::to_string(::getpid()) + "-" + std::to_string(attempt));
-    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd >= 0 || errno != EEXIST) return fd;
-  }
-  return -1;
-}
-
 }  // namespace
 
 void write_file(const std::string& path, std::string_view content) {
@@ -78,24 +69,15 @@ void write_file(const std::string& path, std::string_view content) {
   if (!std::filesystem::is_directory(folder, error)) {
     fail(path, "the folder " + quote(folder.string()) + " does not exist");
   }
-  std::string temporary;
-  const int fd = open_temporary(folder, 0666, temporary);
+  Temporary temporary;
+  const int fd = temporary.create(folder, 0666);
   if (fd < 0) fail_errno(path);
   if (exists) ::fchmod(fd, status.st_mode & 07777);
-  bool good = write_all(fd, content);
-  int problem = errno;
-  if (::close(fd) != 0 && good) {
-    good = false;
-    problem = errno;
-  }
-  if (good && ::rename(temporary.c_str(), target.c_str()) != 0) {
-    good = false;
-    problem = errno;
-  }
-  if (good) return;
-  ::unlink(temporary.c_str());
-  errno = problem;
-  fail_errno(path);
+  const bool written = write_all(fd, content);
+  const int problem = errno;
+  const bool closed = ::close(fd) == 0;
+  if (!written) errno = problem;
+  if (!written || !closed || !temporary.keep_as(target)) fail_errno(path);
 }
 
 }  // namespace paceline::base

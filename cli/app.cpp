@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/message.hpp"
+#include "base/temporary.hpp"
 #include "cli/command.hpp"
 
 namespace paceline::cli {
@@ -67,6 +68,24 @@ std::string explain(const CLI::App& program, const CLI::ParseError& error) {
   return unknown("command", word, names) + help;
 }
 
+/// Half-written files go, finished ones stay, and the signal ends the process as it always does.
+extern "C" void end_interrupted(int signal) {
+  base::remove_temporaries();
+  std::raise(signal);  // the default action again (SA_RESETHAND), once the handler returns
+}
+
+void handle_interrupts() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_DFL) continue;  // nohup and background jobs ignore some
+    action.sa_handler = end_interrupted;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigfillset(&action.sa_mask);
+    sigaction(signal, &action, nullptr);
+  }
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App program{
       "Predicts the step time and memory of distributed training from a model, a cluster and a "
@@ -118,6 +137,7 @@ void answer(std::string_view text, std::string_view json, const std::string& jso
 int run(int argc, char** argv) {
   // A closed pipe must not hide the exit code: print() sees EPIPE instead.
   std::signal(SIGPIPE, SIG_IGN);
+  handle_interrupts();
   try {
     return parse_and_run(argc, argv);
   } catch (const base::MissingError& error) {

@@ -18,8 +18,9 @@ namespace {
 constexpr const char* kHelp =
     "Reads a scenario, checks everything in it without predicting, and prints what Paceline\n"
     "understood: the model with its parameter count, the machine, the layout, every default it\n"
-    "filled in, and every assumption. A wrong key, unit or number is one line with file, line and\n"
-    "column on standard error, and exit status 2.\n"
+    "filled in, and every assumption. Models whose step cannot be predicted yet are shown too. A\n"
+    "wrong key, unit or number is one line with file, line and column on standard error, and exit\n"
+    "status 2.\n"
     "\n"
     "Examples:\n"
     "  paceline check scenarios/llama3_70b_64_h100.yaml\n"
@@ -33,9 +34,10 @@ struct Options {
 
 int check_scenario(const Options& options) {
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
-  const models::Plan plan = models::make_plan(scenario);
+  const models::Plan plan = models::lay_out(scenario);
+  const sim::Program program = sim::make_program(scenario, plan);
   // Lowering asks for every kernel and collective: what has no cost is found here.
-  sim::lower(scenario, plan, sim::make_program(scenario, plan));
+  if (models::untimed_part(scenario.model).empty()) sim::lower(scenario, plan, program);
   std::string command = "paceline check " + reports::shell_word(options.scenario);
   for (const std::string& item : options.set) command += " --set " + reports::shell_word(item);
   answer(reports::scenario_text(scenario, plan), reports::scenario_json(scenario, plan, command),

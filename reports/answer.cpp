@@ -5,8 +5,6 @@
 #include <cctype>
 #include <utility>
 
-#include "base/text.hpp"
-
 namespace paceline::reports {
 
 namespace {
@@ -36,34 +34,30 @@ std::string describe_ranks(const models::MeshAxis& pipeline, int world, const si
   return out;
 }
 
-/// Label of the compute task that runs at the moment of the peak.
-std::string at_peak(const sim::Prediction& prediction, const sim::MemoryPeak& peak) {
+/// By lane, the label of the compute task that runs at the moment of its memory peak; "" where none
+/// does. One walk for all lanes: there may be thousands of them and millions of tasks.
+std::vector<std::string> at_peaks(const sim::Prediction& prediction) {
   const auto& graph = prediction.graph;
   const auto& timeline = prediction.timeline;
+  std::vector<std::string> labels(graph.lanes.size());
+  std::vector<const sim::MemoryPeak*> sought(graph.lanes.size(), nullptr);
+  for (const sim::MemoryPeak& peak : prediction.result.memory) {
+    sought.at(static_cast<std::size_t>(peak.lane)) = &peak;
+  }
   for (std::size_t t = 0; t < graph.tasks.size() && t < timeline.start.size(); ++t) {
     const sim::Task& task = graph.tasks[t];
-    if (task.stream != sim::Stream::Compute || static_cast<int>(task.lane) != peak.lane) continue;
-    if (timeline.start[t] <= peak.at_seconds && peak.at_seconds < timeline.finish[t]) {
-      return sim::task_label(prediction, static_cast<sim::TaskId>(t));
-    }
+    const sim::MemoryPeak*& peak = sought[task.lane];
+    if (task.stream != sim::Stream::Compute || peak == nullptr) continue;
+    if (timeline.start[t] > peak->at_seconds || peak->at_seconds >= timeline.finish[t]) continue;
+    labels[task.lane] = sim::task_label(prediction, static_cast<sim::TaskId>(t));
+    peak = nullptr;
   }
-  return "";
+  return labels;
 }
 
 std::string describe_optimizer(const models::OptimizerChoice& optimizer) {
   return optimizer.name + ", " + std::string(models::to_text(optimizer.master)) + " master, " +
          std::string(models::to_text(optimizer.states)) + " states";
-}
-
-void warn_when_nearly_full(Answer& answer) {
-  const sim::MemoryPeak* peak = fullest(answer.result);
-  if (peak == nullptr || !peak->fits() || peak->capacity_bytes <= 0) return;
-  const double share = peak->reserved_bytes / peak->capacity_bytes;
-  if (share <= kNearlyFull) return;
-  answer.result.warnings.push_back(
-      "memory is " + base::format_percent(share) + " full on rank " +
-      std::to_string(peak->representative) +
-      ": real runs slow down here, because the allocator keeps freeing its cache");
 }
 
 }  // namespace
@@ -180,11 +174,12 @@ Answer make_answer(const models::Scenario& scenario, const sim::Prediction& pred
   answer.attention = scenario.attention;
   answer.optimizer = describe_optimizer(scenario.optimizer);
   answer.result = prediction.result;
+  const std::vector<std::string> labels = at_peaks(prediction);
   for (const sim::MemoryPeak& peak : answer.result.memory) {
-    answer.classes.push_back(describe_lane(prediction, static_cast<std::size_t>(peak.lane)));
-    answer.classes.back().at = at_peak(prediction, peak);
+    const auto lane = static_cast<std::size_t>(peak.lane);
+    answer.classes.push_back(describe_lane(prediction, lane));
+    answer.classes.back().at = labels[lane];
   }
-  warn_when_nearly_full(answer);
   return answer;
 }
 

@@ -11,10 +11,6 @@
 
 namespace paceline::reports {
 
-/// Above this share of a device's memory real runs slow down: the allocator starts to free and
-/// refill its cache.
-inline constexpr double kNearlyFull = 0.92;
-
 /// Who a lane stands for; parallel to Result::memory.
 struct RankClass {
   std::string ranks;  ///< "ranks 0-15", "ranks 0-3, 16-19, …"

@@ -27,12 +27,6 @@ int above_standard(int descriptor) {
   return moved;
 }
 
-mode_t creation_mode() {
-  const mode_t mask = umask(0);
-  umask(mask);
-  return 0666 & ~mask;
-}
-
 }  // namespace
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)), target_(path_) {
@@ -57,14 +51,10 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)), target_(path_
     return;
   }
   if (exists && access(target_.c_str(), W_OK) != 0) fail("cannot write");
-  const fs::path whole(target_);
-  temporary_ = (whole.parent_path() / ("." + whole.filename().string() + ".XXXXXX")).string();
-  const int descriptor = above_standard(mkstemp(temporary_.data()));
-  if (descriptor < 0) {
-    temporary_.clear();
-    fail("cannot write");
-  }
-  fchmod(descriptor, exists ? info.st_mode & 07777 : creation_mode());
+  const std::string folder = fs::path(target_).parent_path().string();
+  const int descriptor = above_standard(temporary_.create(folder.empty() ? "." : folder, 0666));
+  if (descriptor < 0) fail("cannot write");
+  if (exists) fchmod(descriptor, info.st_mode & 07777);
   file_ = fdopen(descriptor, "wb");
   if (file_ == nullptr) fail("cannot write");
 }
@@ -72,12 +62,11 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)), target_(path_
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
-      temporary_(std::exchange(other.temporary_, "")),
+      temporary_(std::move(other.temporary_)),
       file_(std::exchange(other.file_, nullptr)) {}
 
 OutputFile::~OutputFile() {
   if (file_ != nullptr) std::fclose(file_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 void OutputFile::fail(const char* what) const {
@@ -101,9 +90,7 @@ void OutputFile::commit() {
   flush();
   std::FILE* file = std::exchange(file_, nullptr);
   if (file != nullptr && std::fclose(file) != 0 && errno != EPIPE) fail("cannot write");
-  if (temporary_.empty()) return;
-  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot write");
-  temporary_.clear();
+  if (temporary_.exists() && !temporary_.keep_as(target_)) fail("cannot write");
 }
 
 }  // namespace paceline::reports

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/temporary.hpp"
+
 namespace paceline::reports {
 
 /// A file that appears whole or not at all. Opening it proves that the path can be written, so
@@ -14,7 +16,7 @@ class OutputFile {
   explicit OutputFile(std::string path);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
-  ~OutputFile();  ///< removes what was not committed
+  ~OutputFile();  ///< closes it; what was not committed is removed
 
   void write(std::string_view text);
   /// Everything is on its way to the disk: fails here rather than in commit().
@@ -23,9 +25,9 @@ class OutputFile {
 
  private:
   [[noreturn]] void fail(const char* what) const;
-  std::string path_;       ///< as given, for messages
-  std::string target_;     ///< with links resolved
-  std::string temporary_;  ///< "" when written directly
+  std::string path_;           ///< as given, for messages
+  std::string target_;         ///< with links resolved
+  base::Temporary temporary_;  ///< none when written directly
   std::FILE* file_ = nullptr;
 };
 

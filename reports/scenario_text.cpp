@@ -134,6 +134,9 @@ std::string scenario_text(const models::Scenario& scenario, const models::Plan& 
   about += "profile: " + profile_names(scenario) + "; stack: " + scenario.stack.name + "\n";
   about += "layout: " + describe_layout(scenario.parallel, scenario.schedule) + "\n";
   about += "stages: " + stage_summary(plan) + "\n";
+  if (const std::string_view part = models::untimed_part(scenario.model); !part.empty()) {
+    about += "not predicted: " + std::string(part) + " are not timed yet, `paceline run` refuses\n";
+  }
   const auto& assumptions = scenario.assumptions;
   about += assumptions.empty() ? "assumptions: none\n" : "assumptions:\n";
   for (const std::string& item : assumptions) about += "  - " + item + "\n";
@@ -154,6 +157,9 @@ std::string scenario_json(const models::Scenario& scenario, const models::Plan& 
   json.field("devices", plan.world_size);
   json.field("stages", static_cast<std::int64_t>(plan.stages.size()));
   json.field("microbatches", plan.microbatches);
+  const std::string_view untimed = models::untimed_part(scenario.model);
+  json.key("not_timed");
+  untimed.empty() ? json.null() : json.value(untimed);
   json.key("resolved");
   tree(json, base::parse_yaml(scenario.resolved, scenario.file).root);
   text_list(json, "assumptions", scenario.assumptions);

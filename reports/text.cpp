@@ -168,9 +168,8 @@ std::string verdict(const sim::MemoryPeak& peak, const RankClass& who, const Tex
            std::to_string(peak.representative) + " needs " + sizes + " at " +
            seconds(peak.at_seconds) + (who.at.empty() ? "" : ", in " + who.at);
   }
-  const bool nearly = peak.reserved_bytes > kNearlyFull * peak.capacity_bytes;
-  return (nearly ? paint("fits, nearly full", Ink::Yellow, style)
-                 : paint("fits", Ink::Green, style)) +
+  return (peak.nearly_full() ? paint("fits, nearly full", Ink::Yellow, style)
+                             : paint("fits", Ink::Green, style)) +
          ": " + sizes + ", peak at " + seconds(peak.at_seconds) +
          (who.at.empty() ? "" : " in " + who.at);
 }

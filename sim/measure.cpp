@@ -17,7 +17,6 @@ namespace {
 constexpr double kBorrowedBand = 0.2;
 /// Forward of one layer below which host launches, not kernels, set the pace (about 15 launches).
 constexpr double kLaunchBound = 150e-6;
-constexpr double kNearFull = 0.92;  ///< fullness from which real allocators retry and stall
 
 double& at(PartSeconds& parts, Part part) { return parts[static_cast<std::size_t>(part)]; }
 
@@ -162,11 +161,11 @@ void check_memory(const models::Scenario& s, Result& result) {
                               " needs " + base::format_bytes(base::Bytes(fullest->reserved_bytes)) +
                               " of " + base::format_bytes(base::Bytes(fullest->capacity_bytes)) +
                               " at " + base::format_seconds(base::Seconds(fullest->at_seconds)));
-  } else if (fullest->reserved_bytes > kNearFull * fullest->capacity_bytes) {
+  } else if (fullest->nearly_full()) {
     result.warnings.push_back(
-        "memory nearly full (" +
-        base::format_percent(fullest->reserved_bytes / fullest->capacity_bytes) + " on rank " +
-        std::to_string(fullest->representative) + "): real runs slow down here");
+        "memory is " + base::format_percent(fullest->reserved_bytes / fullest->capacity_bytes) +
+        " full on rank " + std::to_string(fullest->representative) +
+        ": real runs slow down here, because the allocator keeps freeing its cache");
   }
 }
 

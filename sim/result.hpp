@@ -8,6 +8,10 @@
 
 namespace paceline::sim {
 
+/// Above this share of a device's memory real runs slow down: the allocator starts to free and
+/// refill its cache.
+inline constexpr double kNearlyFull = 0.92;
+
 /// Peak of one rank class, split by part at the moment of the peak.
 struct MemoryPeak {
   int lane = 0;
@@ -19,6 +23,7 @@ struct MemoryPeak {
   double at_seconds = 0;
   std::array<double, kMemoryParts> parts{};
   bool fits() const { return reserved_bytes <= capacity_bytes; }
+  bool nearly_full() const { return fits() && reserved_bytes > kNearlyFull * capacity_bytes; }
 };
 
 /// Every engine's answer. Times in seconds, sizes in bytes.

@@ -45,11 +45,8 @@ double largest_matrix(const Scenario& s, const Layer& layer) {
 double stage_activation(const Scenario& s, const Stage& stage) {
   double sum = 0;
   for (int i = 0; i < stage.layers; ++i) {
-    const auto kind =
-        static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
-    const bool recomputed = s.recompute == Recompute::Full ||
-                            (s.recompute == Recompute::Blockwise && i < s.recompute_layers);
-    sum += recomputed ? checkpoint_bytes(s) : activation_bytes(s, s.model.kinds[kind]);
+    sum +=
+        recomputes(s, i) ? checkpoint_bytes(s) : activation_bytes(s, layer_at(s.model, stage, i));
   }
   return sum;
 }
@@ -108,6 +105,11 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
   return per_token * shape.tokens + scores;
 }
 
+bool recomputes(const Scenario& s, int i) {
+  return s.recompute == Recompute::Full ||
+         (s.recompute == Recompute::Blockwise && i < s.recompute_layers);
+}
+
 double checkpoint_bytes(const Scenario& s) {
   const LayerShape shape = layer_shape(s);
   return shape.element * shape.tokens * static_cast<double>(s.model.hidden) /
@@ -117,9 +119,7 @@ double checkpoint_bytes(const Scenario& s) {
 double stage_parameters(const Scenario& s, const Stage& stage) {
   double sum = 0;
   for (int i = 0; i < stage.layers; ++i) {
-    const auto kind =
-        static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
-    sum += static_cast<double>(layer_parameters(s.model, s.model.kinds[kind]));
+    sum += static_cast<double>(layer_parameters(s.model, layer_at(s.model, stage, i)));
   }
   if (stage.embedding) sum += static_cast<double>(embedding_parameters(s.model));
   if (stage.head) {
@@ -132,9 +132,7 @@ double stage_parameters(const Scenario& s, const Stage& stage) {
 double stage_matrix_parameters(const Scenario& s, const Stage& stage) {
   double sum = 0;
   for (int i = 0; i < stage.layers; ++i) {
-    const auto kind =
-        static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
-    sum += matrix_parameters(s.model, s.model.kinds[kind]);
+    sum += matrix_parameters(s.model, layer_at(s.model, stage, i));
   }
   return sum / s.parallel.tp;
 }
@@ -153,9 +151,7 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   }
   m.activation *= s.stack.activation_overhead;
   if (stage.layers > 0) {
-    const auto kind =
-        static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer)]);
-    const Layer& layer = s.model.kinds[kind];
+    const Layer& layer = layer_at(s.model, stage, 0);
     if (s.recompute == Recompute::Full || s.recompute == Recompute::Blockwise) {
       m.workspace += activation_bytes(s, layer) * s.stack.activation_overhead;
     }

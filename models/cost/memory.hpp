@@ -24,6 +24,8 @@ struct StageMemory {
 /// dropout and 4 B without (fused softmax), 10 B when eager; flash kernels keep 8 B per head and
 /// token.
 double activation_bytes(const Scenario& scenario, const Layer& layer);
+/// Whether the i-th layer of a stage runs its forward again before its backward.
+bool recomputes(const Scenario& scenario, int i);
 /// What stays of a layer that is recomputed: its 16-bit input.
 double checkpoint_bytes(const Scenario& scenario);
 

@@ -33,16 +33,23 @@ void must_divide(const Scenario& s, const std::string& key, std::int64_t divisor
               "try " + divisors(total));
 }
 
+/// Every rank holds a share of the experts, and of each expert's matrices; both are cut over the
+/// ranks of a stage.
+void check_experts(const Scenario& s, const Experts& experts) {
+  must_divide(s, "parallel.ep", s.parallel.ep, experts.count, "experts");
+  must_divide(s, "parallel.etp", s.parallel.etp, experts.width, "(expert width)");
+  const std::int64_t ranks = std::int64_t{s.parallel.tp} * s.parallel.cp * s.parallel.dp;
+  const std::int64_t share = std::int64_t{s.parallel.ep} * s.parallel.etp;
+  if (ranks % share == 0) return;
+  throw Error(where(s, "parallel.ep"),
+              "ep*etp = " + std::to_string(share) + " does not divide the " +
+                  std::to_string(ranks) + " ranks of a stage (tp*cp*dp)",
+              "change ep or etp");
+}
+
 void check_layers(const Scenario& s) {
   for (const Layer& layer : s.model.kinds) {
-    if (layer.experts.count > 0) {
-      throw Error(where(s, "model"), "mixture-of-experts layers are not timed by this version",
-                  "dense transformers are; `list models NAME` shows the shape of a preset");
-    }
-    if (layer.attention.kind == AttentionKind::Linear) {
-      throw Error(where(s, "model"), "linear-attention layers are not timed by this version",
-                  "transformers with softmax attention are");
-    }
+    if (layer.experts.count > 0) check_experts(s, layer.experts);
     must_divide(s, "parallel.tp", s.parallel.tp, layer.attention.heads, "attention heads");
     must_divide(s, "parallel.tp", s.parallel.tp, layer.mlp.width, "(MLP width)");
     const std::int64_t kv = layer.attention.kv_heads;
@@ -74,7 +81,9 @@ void check_batch(const Scenario& s) {
     must_divide(s, "parallel.tp", s.parallel.tp, s.batch.sequence / s.parallel.cp,
                 "tokens of a rank");
   }
-  if (s.parallel.ep > 1 || s.parallel.etp > 1) {
+  const bool experts = std::any_of(s.model.kinds.begin(), s.model.kinds.end(),
+                                   [](const Layer& layer) { return layer.experts.count > 0; });
+  if (!experts && (s.parallel.ep > 1 || s.parallel.etp > 1)) {
     throw Error(where(s, s.parallel.ep > 1 ? "parallel.ep" : "parallel.etp"),
                 "expert parallelism needs a mixture-of-experts model", "set ep and etp to 1");
   }
@@ -191,7 +200,22 @@ MeshAxis Mesh::axis(std::string_view name) const {
   return {std::string(name), 1, 1};
 }
 
+std::string_view untimed_part(const Model& model) {
+  for (const Layer& layer : model.kinds) {
+    if (layer.experts.count > 0) return "mixture-of-experts layers";
+    if (layer.attention.kind == AttentionKind::Linear) return "linear-attention layers";
+  }
+  return "";
+}
+
 Plan make_plan(const Scenario& s) {
+  const std::string_view untimed = untimed_part(s.model);
+  if (untimed.empty()) return lay_out(s);
+  throw Error(where(s, "model"), std::string(untimed) + " are not timed by this version",
+              "dense transformers with softmax attention are; `paceline check` shows the shape");
+}
+
+Plan lay_out(const Scenario& s) {
   check_layers(s);
   check_batch(s);
   check_kinds(s);

@@ -38,6 +38,14 @@ struct Stage {
   int mesh = 0;
 };
 
+/// Index into model.kinds of the i-th layer of the stage, and that kind of layer.
+inline std::size_t kind_at(const Model& model, const Stage& stage, int i) {
+  return static_cast<std::size_t>(model.layers[static_cast<std::size_t>(stage.first_layer + i)]);
+}
+inline const Layer& layer_at(const Model& model, const Stage& stage, int i) {
+  return model.kinds[kind_at(model, stage, i)];
+}
+
 /// Where everything lies: the answer to "which rank holds what", before any time is known.
 struct Plan {
   std::vector<Mesh> meshes;
@@ -49,8 +57,14 @@ struct Plan {
   std::int64_t members_per_lane = 1;
 };
 
+/// What of the model has no times in this version, "mixture-of-experts layers"; "" = nothing.
+std::string_view untimed_part(const Model& model);
+
 /// Checks divisibility and builds the plan; anything that does not divide is an Error naming the
-/// scenario's key and the values that would.
+/// scenario's key and the values that would. Models without times are laid out too.
+Plan lay_out(const Scenario& scenario);
+
+/// The plan of a step that can be timed: an Error for a model with an untimed part.
 Plan make_plan(const Scenario& scenario);
 
 /// Most actions of one step over all ranks and passes; larger questions are refused.

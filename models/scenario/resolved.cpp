@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/scenario/resolved.hpp"
 
+#include <algorithm>
 #include <cctype>
 
 #include "base/json.hpp"
@@ -72,6 +73,12 @@ void fill_layout(base::Document& document, const Scenario& s) {
        {std::pair{"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"dp", p.dp}, {"zero", p.zero}}) {
     fill(document, std::string("parallel.") + key, std::to_string(value));
   }
+  const bool experts = std::any_of(s.model.kinds.begin(), s.model.kinds.end(),
+                                   [](const Layer& layer) { return layer.experts.count > 0; });
+  if (experts) {
+    fill(document, "parallel.ep", std::to_string(p.ep));
+    fill(document, "parallel.etp", std::to_string(p.etp));
+  }
   std::string order;
   for (const std::string& axis : p.order) order += (order.empty() ? "" : "-") + axis;
   fill(document, "parallel.order", order);
@@ -105,6 +112,9 @@ void digest_model(Digest& d, const Model& m) {
       d.add(n);
     }
     d.add(std::int64_t{layer.mlp.gated} + 2 * static_cast<std::int64_t>(layer.mlp.activation));
+    const Experts& e = layer.experts;
+    if (e.count == 0) continue;
+    for (const std::int64_t n : {e.count, e.per_token, e.width, e.shared_width}) d.add(n);
   }
   for (const int kind : m.layers) d.add(std::int64_t{kind});
 }

@@ -175,6 +175,25 @@ void read_recompute(Fields& fields, Scenario& scenario) {
   }
 }
 
+/// An empty list says what happens anyway; scenarios state it so that they read the same later.
+void read_compression(Fields& fields) {
+  if (!fields.has("compression") || fields.list("compression").empty()) return;
+  fields.fail("compression", "no codec is available in this version",
+              "an empty list, [], or leave it out");
+}
+
+void read_run(Fields fields, Scenario& s) {
+  s.run_tokens = fields.number("tokens", 1, 1e18);
+  if (fields.has("price")) {
+    const std::string price = fields.text("price");
+    if (price.empty())
+      fields.fail("price", "is empty", "the name of a price, for example on-demand");
+    s.assumptions.push_back("prices are not modelled: run.price " + base::quote(price) +
+                            " changes nothing, the answer has no cost");
+  }
+  fields.done();
+}
+
 void check_precision(Fields& fields, const Scenario& scenario) {
   for (const NodeGroup& group : scenario.cluster.groups) {
     const auto index = static_cast<std::size_t>(scenario.precision);
@@ -303,11 +322,8 @@ Scenario read_scenario(const base::Document& document) {
   read_attention(fields, s);
   s.optimizer = read_optimizer(fields, document);
   if (fields.has("costs")) s.costs = read_costs(fields.map("costs"));
-  if (fields.has("run")) {
-    Fields run = fields.map("run");
-    s.run_tokens = run.number("tokens", 1, 1e18);
-    run.done();
-  }
+  read_compression(fields);
+  if (fields.has("run")) read_run(fields.map("run"), s);
   check_precision(fields, s);
   fields.done();
   remember_places(document, s);

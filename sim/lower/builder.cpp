@@ -2,7 +2,6 @@
 #include "sim/lower/builder.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace paceline::sim {
 namespace {
@@ -12,24 +11,35 @@ using models::DpOverlap;
 using models::Plan;
 using models::Scenario;
 
-/// Time of a message of one microbatch between neighbouring stages. Without sequence parallelism
+/// A message of one microbatch between neighbouring stages, bytes. Without sequence parallelism
 /// every tp rank holds the whole activation: all send it, or each sends its share and the receivers
 /// gather it over NVLink (scatter/gather, Narayanan et al. 2021, section 4.1).
-struct HopTime {
-  double seconds = 0, size = 0, fluid = 0;
+struct Message {
+  double full = 0, sent = 0;  ///< the activation, and what one rank sends of it
+  bool gathered = false;
 };
-HopTime hop_time(const Scenario& s, const Plan& plan, const CostContext& c, int from, int to) {
-  const double full =
+
+Message message_of(const Scenario& s, const Plan& plan) {
+  const bool scattered = s.stack.p2p_scatter_gather && !s.parallel.sequence_parallel;
+  Message message;
+  message.full =
       models::activation_element(s.precision) * plan.tokens * static_cast<double>(s.model.hidden);
-  const bool sharded = s.parallel.sequence_parallel || s.stack.p2p_scatter_gather;
-  const double sent = full / (sharded ? s.parallel.tp : 1);
-  const models::CollectiveGroup pair = models::pair_of(s, from, to);
-  const models::CollectiveChoice choice =
-      models::collective_time(CollectiveOp::SendRecv, base::Bytes(sent), pair, *c.nccl);
-  HopTime hop{choice.time.value, sent, (choice.time - choice.latency).value};
-  if (s.stack.p2p_scatter_gather && !s.parallel.sequence_parallel && s.parallel.tp > 1) {
+  message.sent = message.full / (s.parallel.sequence_parallel || scattered ? s.parallel.tp : 1);
+  message.gathered = scattered && s.parallel.tp > 1;
+  return message;
+}
+
+struct HopTime {
+  double seconds = 0;
+  double fluid = 0;  ///< of it, what depends on the bytes sent
+};
+HopTime hop_time(const Scenario& s, const Message& m, const CostContext& c, int from, int to) {
+  const auto sent = models::collective_time(CollectiveOp::SendRecv, base::Bytes(m.sent),
+                                            models::pair_of(s, from, to), *c.nccl);
+  HopTime hop{sent.time.value, (sent.time - sent.latency).value};
+  if (m.gathered) {
     hop.seconds +=
-        models::collective_time(CollectiveOp::AllGather, base::Bytes(full), c.tp, *c.nccl)
+        models::collective_time(CollectiveOp::AllGather, base::Bytes(m.full), c.tp, *c.nccl)
             .time.value;
   }
   return hop;
@@ -77,21 +87,18 @@ void StepBuilder::make_contexts(bool keep_inner) {
 void StepBuilder::make_hops() {
   const int stride = plan_.meshes.front().axis("pp").stride;
   const int pp = s_.parallel.pp;
-  const double bytes =
-      models::activation_element(s_.precision) * plan_.tokens *
-      static_cast<double>(s_.model.hidden) /
-      (s_.parallel.sequence_parallel || s_.stack.p2p_scatter_gather ? s_.parallel.tp : 1);
+  const Message message = message_of(s_, plan_);
   for (std::size_t i = 0; i + 1 < plan_.stages.size(); ++i) {
     const int from = static_cast<int>(i) % pp;
     const int to = static_cast<int>(i + 1) % pp;
     Hop hop;
     if (from != to) {
       const HopTime time =
-          s_.costs ? HopTime{s_.costs->hop.value, 0, 0}
-                   : hop_time(s_, plan_, *stage_context_[i], from * stride, to * stride);
+          s_.costs ? HopTime{s_.costs->hop.value, 0}
+                   : hop_time(s_, message, *stage_context_[i], from * stride, to * stride);
       hop.seconds = time.seconds;
-      hop.size = time.size;
       hop.fluid = time.fluid;
+      hop.size = message.sent;
       const double host = s_.stack.p2p_blocking ? s_.stack.p2p_host.value : 0;
       hop.seconds += host;
       const bool same =
@@ -103,10 +110,10 @@ void StepBuilder::make_hops() {
         cost.seconds = hop.seconds;
         cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = hop.seconds - host;
         cost.parts[static_cast<std::size_t>(Part::Host)] = host;
-        cost.bytes[static_cast<std::size_t>(Stream::PpDown)] = bytes;
+        cost.bytes[static_cast<std::size_t>(Stream::PpDown)] = message.sent;
         hop.down = add_segment(graph_, "send activations", cost);
         cost.bytes = {};
-        cost.bytes[static_cast<std::size_t>(Stream::PpUp)] = bytes;
+        cost.bytes[static_cast<std::size_t>(Stream::PpUp)] = message.sent;
         hop.up = add_segment(graph_, "send gradients", cost);
       }
     }
@@ -125,19 +132,13 @@ void StepBuilder::make_lanes() {
       lane.members = plan_.members_per_lane / replicas_;
     }
   }
-  std::vector<std::array<double, 3>> resident(static_cast<std::size_t>(pp));
-  for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
-    auto& sum = resident[i % static_cast<std::size_t>(pp)];
-    const models::StageMemory& m = work_[i].memory;
-    sum[0] += m.parameters;
-    sum[1] += m.gradients;
-    sum[2] += m.optimizer;
-  }
   for (std::size_t lane = 0; lane < graph_.lanes.size(); ++lane) {
-    const auto& sum = resident[lane % static_cast<std::size_t>(pp)];
-    graph_.lanes[lane].resident = {{MemoryPart::Parameters, sum[0]},
-                                   {MemoryPart::Gradients, sum[1]},
-                                   {MemoryPart::Optimizer, sum[2]},
+    const auto sum = [&](double models::StageMemory::*part) {
+      return sum_stages(lane, [&](const StageWork& work) { return work.memory.*part; });
+    };
+    graph_.lanes[lane].resident = {{MemoryPart::Parameters, sum(&models::StageMemory::parameters)},
+                                   {MemoryPart::Gradients, sum(&models::StageMemory::gradients)},
+                                   {MemoryPart::Optimizer, sum(&models::StageMemory::optimizer)},
                                    {MemoryPart::Runtime, s_.stack.runtime_memory.value}};
   }
   last_compute_.assign(graph_.lanes.size(), kNoTask);

@@ -70,6 +70,14 @@ class StepBuilder {
   const CostContext& context(int lane) const {
     return *stage_context_[static_cast<std::size_t>(lane % s_.parallel.pp)];
   }
+  /// Sum of `of(StageWork)` over the stages a lane runs, in model order.
+  template <class F>
+  double sum_stages(std::size_t lane, const F& of) const {
+    const auto pp = static_cast<std::size_t>(s_.parallel.pp);
+    double sum = 0;
+    for (std::size_t i = lane % pp; i < work_.size(); i += pp) sum += of(work_[i]);
+    return sum;
+  }
   const Markers& markers(std::uint16_t segment);
   void sync_gradients(int lane);
   void join_tied_embeddings();

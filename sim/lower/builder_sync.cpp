@@ -85,12 +85,8 @@ TaskId StepBuilder::reduce_gradients(int lane, double bytes, TaskId after, bool 
 
 void StepBuilder::sync_gradients(int lane) {
   if (dp_ranks_ <= 1 || s_.costs || fsdp_ || bucketed_ || s_.parallel.zero == 2) return;
-  double bytes = 0;
-  for (std::size_t i = static_cast<std::size_t>(lane % s_.parallel.pp); i < work_.size();
-       i += static_cast<std::size_t>(s_.parallel.pp)) {
-    bytes += work_[i].reduce_bytes;
-  }
   const auto l = static_cast<std::size_t>(lane);
+  const double bytes = sum_stages(l, [](const StageWork& work) { return work.reduce_bytes; });
   last_dp_[l] = reduce_gradients(lane, bytes, last_compute_[l], true);
 }
 
@@ -138,12 +134,7 @@ void StepBuilder::join_tied_embeddings() {
 void StepBuilder::add_optimizer(int lane) {
   const auto l = static_cast<std::size_t>(lane);
   const CostContext& c = context(lane);
-  double parameters = 0, gather = 0;
-  for (std::size_t i = l % static_cast<std::size_t>(s_.parallel.pp); i < work_.size();
-       i += static_cast<std::size_t>(s_.parallel.pp)) {
-    parameters += work_[i].parameters;
-    gather += work_[i].gather_bytes;
-  }
+  const double parameters = sum_stages(l, [](const StageWork& work) { return work.parameters; });
   const int group = s_.parallel.shard > 0 ? s_.parallel.shard : s_.parallel.dp;
   const double shard = s_.parallel.zero >= 1
                            ? parameters / (static_cast<double>(group) * s_.parallel.cp)
@@ -158,6 +149,7 @@ void StepBuilder::add_optimizer(int lane) {
   TaskId last = add(task, sim::after(after));
   const bool gathers = s_.parallel.zero >= 1 && dp_ranks_ > 1 && !s_.costs && !fsdp_ && !bucketed_;
   if (gathers) {
+    const double gather = sum_stages(l, [](const StageWork& work) { return work.gather_bytes; });
     last = add_dp(lane, CollectiveOp::AllGather, gather, context(lane).data.shard, {&last, 1});
   }
   if (s_.stack.step_overhead.value > 0) {

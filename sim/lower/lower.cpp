@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lower/lower.hpp"
 
-#include <algorithm>
+#include <array>
+#include <compare>
+#include <functional>
+#include <queue>
+#include <vector>
 
 #include "sim/lower/builder.hpp"
 
@@ -44,26 +48,31 @@ class Emitter {
     }
   }
 
-  /// Replica `k` of the pipeline: its ranks run on lanes lane_of(rank).
+  /// Replica `k` of the pipeline: its ranks run on lanes lane_of(rank). The order is that of asking
+  /// all ranks in turn, round after round; only ranks that can go on are asked.
   template <class LaneOf>
   void emit(const LaneOf& lane_of) {
+    const std::size_t ranks = program_.order.size();
     for (auto& table : arrival_) table.assign(ranks_[0].size(), kNoTask);
     for (auto& table : done_) table.assign(static_cast<std::size_t>(stages_), 0);
-    std::vector<std::size_t> next(program_.order.size(), 0);
+    awaited_.assign(ranks, nullptr);
+    std::vector<std::size_t> next(ranks, 0);
     std::size_t left = 0;
-    for (const auto& order : program_.order) left += order.size();
-    while (left > 0) {
-      const std::size_t before = left;
-      for (std::size_t r = 0; r < program_.order.size(); ++r) {
-        const auto& order = program_.order[r];
-        while (next[r] < order.size() &&
-               emit_one(order[next[r]], static_cast<int>(r), next[r], lane_of)) {
-          ++next[r];
-          --left;
-        }
-      }
-      if (left == before) throw base::Error("schedule", "the program deadlocks: no rank can go on");
+    for (std::size_t r = 0; r < ranks; ++r) {
+      left += program_.order[r].size();
+      turns_.push({0, static_cast<int>(r)});
     }
+    while (!turns_.empty()) {
+      turn_ = turns_.top();
+      turns_.pop();
+      const auto r = static_cast<std::size_t>(turn_.rank);
+      const auto& order = program_.order[r];
+      while (next[r] < order.size() && emit_one(order[next[r]], turn_.rank, next[r], lane_of)) {
+        ++next[r];
+        --left;
+      }
+    }
+    if (left > 0) throw base::Error("schedule", "the program deadlocks: no rank can go on");
   }
 
  private:
@@ -79,10 +88,11 @@ class Emitter {
     const int from = forward ? a.stage - 1 : a.stage + 1;
     TaskId input = kNoTask;
     if (from >= 0 && from < stages_) {
-      input = arrival_[side(a)][cell(from, a.microbatch)];
-      if (input == kNoTask) return false;
+      const TaskId& arrival = arrival_[side(a)][cell(from, a.microbatch)];
+      if (must_wait(rank, arrival)) return false;
+      input = arrival;
     }
-    if (!forward && arrival_[0][cell(a.stage, a.microbatch)] == kNoTask) return false;
+    if (!forward && must_wait(rank, arrival_[0][cell(a.stage, a.microbatch)])) return false;
     ActionContext action;
     action.lane = lane_of(rank);
     action.stage = a.stage;
@@ -93,13 +103,37 @@ class Emitter {
     action.first = done == 0;
     action.last = ++done == microbatches_;
     const int to = forward ? a.stage + 1 : a.stage - 1;
+    int peer = -1;
     if (to >= 0 && to < stages_) {
-      const int peer = ranks_[side(a)][cell(to, a.microbatch)];
+      peer = ranks_[side(a)][cell(to, a.microbatch)];
       action.sends = peer != rank;
     }
-    arrival_[side(a)][cell(a.stage, a.microbatch)] = builder_.add_action(action);
+    TaskId& arrival = arrival_[side(a)][cell(a.stage, a.microbatch)];
+    arrival = builder_.add_action(action);
+    wake(peer, arrival);
+    if (forward) wake(ranks_[1][cell(a.stage, a.microbatch)], arrival);
     return true;
   }
+
+  bool must_wait(int rank, const TaskId& arrival) {
+    if (arrival != kNoTask) return false;
+    awaited_[static_cast<std::size_t>(rank)] = &arrival;
+    return true;
+  }
+
+  /// The rank, where it waits for just that, has its next turn: in this round or, when it comes
+  /// before the one at work, in the next.
+  void wake(int rank, const TaskId& arrival) {
+    if (rank < 0 || awaited_[static_cast<std::size_t>(rank)] != &arrival) return;
+    awaited_[static_cast<std::size_t>(rank)] = nullptr;
+    turns_.push({rank > turn_.rank ? turn_.round : turn_.round + 1, rank});
+  }
+
+  struct Turn {
+    std::size_t round = 0;
+    int rank = 0;
+    auto operator<=>(const Turn&) const = default;
+  };
 
   const Program& program_;
   StepBuilder& builder_;
@@ -108,6 +142,9 @@ class Emitter {
   std::array<std::vector<int>, 2> ranks_;       ///< rank that runs a pass of (stage, microbatch)
   std::array<std::vector<TaskId>, 2> arrival_;  ///< task after which the result is at the consumer
   std::array<std::vector<int>, 2> done_;        ///< microbatches emitted, by stage
+  std::vector<const TaskId*> awaited_;          ///< by rank: the arrival it waits for
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+  Turn turn_;  ///< of the rank at work
 };
 
 }  // namespace

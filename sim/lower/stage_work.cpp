@@ -8,7 +8,6 @@ namespace paceline::sim {
 namespace {
 
 using models::Phase;
-using models::Recompute;
 using models::Scenario;
 using models::Stage;
 
@@ -36,11 +35,11 @@ class LayerTable {
     PassPart part;
   };
   const CostContext* context() const { return context_; }
-  const Entry& get(int kind, bool recomputed) {
-    Entry& entry = entries_[2 * static_cast<std::size_t>(kind) + (recomputed ? 1 : 0)];
+  const Entry& get(std::size_t kind, bool recomputed) {
+    Entry& entry = entries_[2 * kind + (recomputed ? 1 : 0)];
     if (entry.ready) return entry;
     const Scenario& s = *context_->scenario;
-    entry.cost = layer_cost(*context_, s.model.kinds[static_cast<std::size_t>(kind)], recomputed);
+    entry.cost = layer_cost(*context_, s.model.kinds[kind], recomputed);
     add_scale_loss(*context_, entry.cost.forward);
     add_scale_loss(*context_, entry.cost.backward);
     entry.part = {add_segment(*graph_, "layer F", entry.cost.forward),
@@ -59,11 +58,6 @@ class LayerTable {
 struct Pass2 {
   PassCost forward, backward;
 };
-
-bool recomputes(const Scenario& s, int layer_in_stage) {
-  return s.recompute == Recompute::Full ||
-         (s.recompute == Recompute::Blockwise && layer_in_stage < s.recompute_layers);
-}
 
 void add_end(TaskGraph& graph, const CostContext& context, StageWork& work, Pass2& sum, bool head) {
   const Scenario& s = *context.scenario;
@@ -113,8 +107,8 @@ StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
   Pass2 sum;
   if (stage.embedding) add_end(graph, context, work, sum, false);
   for (int i = 0; i < stage.layers; ++i) {
-    const int kind = s.model.layers[static_cast<std::size_t>(stage.first_layer + i)];
-    const LayerTable::Entry& entry = table.get(kind, recomputes(s, i));
+    const LayerTable::Entry& entry =
+        table.get(models::kind_at(s.model, stage, i), models::recomputes(s, i));
     work.parts.push_back(entry.part);
     sum.forward += entry.cost.forward;
     sum.backward += entry.cost.backward;
@@ -161,10 +155,7 @@ StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
 bool same_composition(const Scenario& s, const Stage& a, const Stage& b) {
   if (a.layers != b.layers || a.embedding != b.embedding || a.head != b.head) return false;
   for (int i = 0; i < a.layers; ++i) {
-    if (s.model.layers[static_cast<std::size_t>(a.first_layer + i)] !=
-        s.model.layers[static_cast<std::size_t>(b.first_layer + i)]) {
-      return false;
-    }
+    if (models::kind_at(s.model, a, i) != models::kind_at(s.model, b, i)) return false;
   }
   return true;
 }

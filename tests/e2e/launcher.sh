@@ -12,7 +12,7 @@ stand_ins="$work/bin"
 mkdir -p "$checkout/cli" "$checkout/models/specs" "$stand_ins" "$work/else where"
 cp "$source/paceline" "$checkout/paceline"
 touch "$checkout/CMakeLists.txt" "$checkout/cli/list.cpp" "$checkout/models/specs/a.yaml"
-for tool in bash readlink find mkdir cat mv cp chmod touch tail nproc awk flock sleep rm ln make python3 c++; do
+for tool in bash readlink find mkdir cat mv cp chmod touch tail nproc awk flock sleep rm ln make python3 pkg-config c++; do
   path=$(command -v "$tool") && ln -s "$path" "$stand_ins/$tool"
 done
 

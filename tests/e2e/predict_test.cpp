@@ -74,6 +74,77 @@ TEST_CASE("every example runs, can be checked and stays on one screen", "[e2e]")
   CHECK(examples >= 5);
 }
 
+TEST_CASE("a scenario that states every part is read, run and printed so that it reads back",
+          "[e2e]") {
+  const std::string file = "'" PACELINE_SOURCE "/tests/e2e/good/every_key.yaml'";
+  const Ran ran = run_program("run " + file);
+  INFO(ran.out << ran.err);
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.err.empty());
+  for (const char* part : {" tokens take ", " device-hours", "prices are not modelled",
+                           "run.price 'on-demand'", "selective recompute not stated"}) {
+    INFO(part);
+    CHECK(ran.out.find(part) != std::string::npos);
+  }
+  const Value root = parse_json(run_program("run " + file + " --json -").out, "result").root;
+  CHECK(number(root, "run.time_s") == Approx(1e12 / number(root, "tokens_per_s")));
+  CHECK(find_path(root, "cost") == nullptr);
+  // Beside the model file: its path is relative to the scenario.
+  const Ran again = in_folder(
+      "cp '" PACELINE_SOURCE
+      "/scenarios/models/llama-3.1-70b.json' .\n"
+      "\"$PACELINE\" check " +
+      file +
+      " --set model.huggingface=" PACELINE_SOURCE
+      "/scenarios/models/llama-3.1-70b.json >a.yaml\n"
+      "\"$PACELINE\" check a.yaml >b.yaml && grep -v '^#' a.yaml >a && grep -v '^#' b.yaml >b && "
+      "grep '^compression: \\[\\]$' a && cmp a b && echo same");
+  INFO(again.err);
+  CHECK(again.out == "compression: []\nsame\n");
+}
+
+TEST_CASE("check shows a mixture of experts, run says that it cannot predict it", "[e2e]") {
+  const std::string setting = "'" + kSmall + "' --set model=\"{huggingface: $M}\" " +
+                              "--set parallel=\"{tp: 2, ep: 8}\" --set attention=flash-2";
+  const std::string model = "M='" PACELINE_SOURCE "/tests/data/models/mixtral-8x7b.json'\n";
+  const Ran ran = in_folder(model + "\"$PACELINE\" check " + setting +
+                            " >a.yaml && \"$PACELINE\" check a.yaml >b.yaml && cat a.yaml && "
+                            "grep -v '^#' a.yaml >a && grep -v '^#' b.yaml | cmp - a");
+  INFO(ran.out << ran.err);
+  CHECK(ran.exit_code == 0);
+  for (const char* part :
+       {"2 of 8 experts (SwiGLU of 14336)", "46,702,792,704", "active 12,879,925,248",
+        "not predicted: mixture-of-experts layers", "ep: 8", "etp: 1"}) {
+    INFO(part);
+    CHECK(ran.out.find(part) != std::string::npos);
+  }
+  const Ran json = run_shell(model + "\"$PACELINE\" check " + setting + " --json -");
+  const Value root = parse_json(json.out, "check").root;
+  CHECK(find_path(root, "not_timed")->text == "mixture-of-experts layers");
+  CHECK(number(root, "model.active_parameters") < number(root, "model.parameters"));
+  const Ran run = run_shell(model + "\"$PACELINE\" run " + setting);
+  CHECK(run.exit_code == 2);
+  CHECK(count_lines(run.err) == 1);
+  CHECK(run.err.find("mixture-of-experts layers are not timed") != std::string::npos);
+}
+
+TEST_CASE("an interrupted run leaves no file, whole or half", "[e2e]") {
+  for (const auto& [signal, status] : {std::pair{"INT", "130"}, {"TERM", "143"}, {"HUP", "129"}}) {
+    // Interrupted once both files have begun to grow. Shells start what runs beside them deaf to
+    // INT, hence env.
+    const Ran ran = in_folder(
+        std::string(
+            "env --default-signal \"$PACELINE\" run "
+            "'" PACELINE_SOURCE "/scenarios/gpt_1t_3072_a100.yaml' "
+            "--json r.json --trace t.json >/dev/null & pid=$!\n"
+            "while kill -0 $pid && [ $(find . -type f -size +0 | wc -l) -lt 2 ]; do :; done\n"
+            "kill -s ") +
+        signal + " $pid; wait $pid; echo \"$? $(ls -A)\"");
+    INFO(signal << ": " << ran.err);
+    CHECK(ran.out == status + std::string(" \n"));
+  }
+}
+
 TEST_CASE("the printed command reproduces the answer byte for byte", "[e2e]") {
   const Ran ran = in_folder(
       "cp \"$S\" 'my case.yaml'\n"

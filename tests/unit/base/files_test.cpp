@@ -8,6 +8,7 @@
 
 #include "base/config.hpp"
 #include "base/json.hpp"
+#include "base/temporary.hpp"
 #include "tests/unit/base/message_of.hpp"
 
 using namespace paceline::base;
@@ -108,4 +109,30 @@ TEST_CASE("writing keeps links, modes and devices", "[base]") {
         (fs::perms::owner_read | fs::perms::owner_write));
   write_file("/dev/null", "gone");
   CHECK(fs::is_character_file("/dev/null"));
+}
+
+TEST_CASE("a temporary is renamed once complete or removed, also from a signal handler", "[base]") {
+  const Folder folder;
+  const auto create = [&](Temporary& temporary) {
+    const int fd = temporary.create(folder.path, 0600);
+    REQUIRE(fd >= 0);
+    ::close(fd);
+  };
+  {
+    Temporary kept, dropped;
+    create(kept);
+    create(dropped);
+    CHECK(folder.entries() == 2);
+    const Temporary moved = std::move(dropped);
+    REQUIRE(kept.keep_as(folder.file("a")));
+    remove_temporaries();
+    CHECK(folder.entries() == 1);  // the kept one
+    CHECK(moved.exists());
+  }
+  Temporary many[20];  // more than a handler knows of
+  for (Temporary& temporary : many) create(temporary);
+  remove_temporaries();
+  CHECK(folder.entries() < 21);
+  CHECK_FALSE(many[0].keep_as(folder.file("b")));
+  CHECK(Temporary().create(folder.file("none"), 0600) == -1);
 }

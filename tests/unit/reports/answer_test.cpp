@@ -53,16 +53,6 @@ TEST_CASE("the action that runs at the memory peak is named", "[reports]") {
   CHECK(answer.classes[0].at.find('1') != std::string::npos);  // F of microbatch 1
 }
 
-TEST_CASE("a nearly full device adds a warning", "[reports]") {
-  auto prediction = tests::example_prediction();
-  CHECK(example().result.warnings.empty());
-  prediction.result.memory[1].reserved_bytes = 0.95 * prediction.result.memory[1].capacity_bytes;
-  const auto answer = make_answer(tests::example_scenario(), prediction, "");
-  REQUIRE(answer.result.warnings.size() == 1);
-  CHECK(answer.result.warnings[0].find("95.0 % full on rank 4: real runs slow down here") !=
-        std::string::npos);
-}
-
 TEST_CASE("a result file read back and written again has the same bytes", "[reports]") {
   auto answer = example();
   answer.scenario = "quotes \" and \\ and \n and \xC3\xA9";

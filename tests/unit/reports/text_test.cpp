@@ -109,3 +109,12 @@ TEST_CASE("a bar of a small share still shows", "[reports]") {
   CHECK(reports::bar(1e-6, 50, {}) == "#");
   CHECK(reports::bar(2, 10, {}).size() == 10);
 }
+
+TEST_CASE("a nearly full device is named in the verdict, the warning is the result's own",
+          "[reports]") {
+  auto prediction = tests::example_prediction();
+  prediction.result.memory[1].reserved_bytes = 0.95 * prediction.result.memory[1].capacity_bytes;
+  const auto answer = answer_of(prediction);
+  CHECK(to_text(answer, TextStyle{}).find("fits, nearly full: 76.0 GiB") != std::string::npos);
+  CHECK(answer.result.warnings == prediction.result.warnings);
+}

@@ -304,7 +304,10 @@ TEST_CASE("memory over capacity is an answer with a warning", "[measure]") {
     return all;
   };
   CHECK(warned(0.5).empty());
-  CHECK(warned(0.95).find("memory nearly full") == 0);
+  CHECK(warned(0.91).empty());
+  CHECK(warned(0.95) ==
+        "memory is 95.0 % full on rank 1: real runs slow down here, because the allocator keeps "
+        "freeing its cache");
   CHECK(warned(1.5).find("does not fit: rank 1 needs ") == 0);
 }
 

@@ -208,6 +208,24 @@ TEST_CASE("models that are not timed yet are refused by name", "[plan]") {
   CHECK(moe.find(": model: mixture-of-experts layers are not timed") != std::string::npos);
 }
 
+TEST_CASE("a mixture of experts is laid out, its degrees checked", "[plan]") {
+  const auto laid_out = [](const std::string& parallel) {
+    return lay_out(
+        tests::scenario_of("model: {preset: mixtral-8x7b}\ncluster: {preset: dgx-a100, nodes: 3}\n"
+                           "batch: {global: 24, micro: 1, sequence: 512}\nparallel: " +
+                           parallel));
+  };
+  CHECK(laid_out("{pp: 2, tp: 2, dp: 4, ep: 4, etp: 2}").stages.size() == 2);
+  const auto refused = [&](const std::string& parallel) {
+    return tests::message_of([&] { laid_out(parallel); });
+  };
+  CHECK(refused("{ep: 3}").find("parallel.ep: 3 does not divide 8 experts; try 1, 2, 4, 8") !=
+        std::string::npos);
+  CHECK(refused("{etp: 3}").find("parallel.etp: 3 does not divide 14336") != std::string::npos);
+  CHECK(refused("{tp: 2, dp: 3, ep: 4}").find("ep*etp = 4 does not divide the 6 ranks") !=
+        std::string::npos);
+}
+
 TEST_CASE("questions too large to simulate are refused at once", "[plan]") {
   check_refused("batch: {global: 1099511627776, micro: 1, sequence: 512}", "batch.global",
                 "too many to simulate", "a smaller batch or a larger batch.micro");

@@ -59,6 +59,20 @@ TEST_CASE("a scenario of three lines takes every default", "[scenario]") {
   CHECK(s.run_tokens == 0);
 }
 
+TEST_CASE("compression may be an empty list, a price only a name", "[scenario]") {
+  const std::string named = kMinimal + "run: {tokens: 1e12, price: on-demand}\n";
+  CHECK(scenario_of(named + "compression: []").run_tokens == 1e12);
+  CHECK(assumed(scenario_of(named), "prices are not modelled: run.price 'on-demand'"));
+  CHECK_FALSE(assumed(scenario_of(kMinimal + "run: {tokens: 5}"), "price"));
+  CHECK(refused("compression: [{group: dp, codec: fp8-e4m3}]") ==
+        "test.yaml:4:14: compression: no codec is available in this version; an empty list, [], or "
+        "leave it out");
+  CHECK(refused("compression: fp8").find("test.yaml:4:14: compression: ") == 0);
+  CHECK(refused("run: {price: spot}").find("run.tokens") != std::string::npos);
+  CHECK(refused("run: {tokens: 1, price: ''}").find("run.price: is empty") != std::string::npos);
+  CHECK(refused("run: {tokens: 1, price: [1]}").find("run.price") != std::string::npos);
+}
+
 TEST_CASE("dp is what the other degrees leave of the cluster", "[scenario]") {
   CHECK(scenario_of(kMinimal + "parallel: {tp: 4}").parallel.dp == 4);
   CHECK(scenario_of(kMinimal + "parallel: {tp: 2, pp: 2, cp: 2}").parallel.dp == 2);
