@@ -210,6 +210,17 @@ void add_warnings(const models::Scenario& s, Result& result) {
   }
 }
 
+/// A figure of other models on other machines: said wherever it matters.
+void assume_overlap(const models::Scenario& s, const TaskGraph& graph, Result& result) {
+  if (s.stack.overlap_slowdown) return;
+  float slowdown = 1;
+  for (const Task& task : graph.tasks) slowdown = std::max(slowdown, task.slowdown);
+  if (slowdown <= 1) return;
+  result.assumptions.push_back(
+      "kernels beside communication take " + base::format_fixed(double{slowdown}, 2) +
+      " times as long (mean of four GPUs, arXiv 2507.03114); stack.overlap_slowdown sets it");
+}
+
 }  // namespace
 
 bool Result::fits() const {
@@ -321,6 +332,7 @@ Result measure(const models::Scenario& s, const TaskGraph& graph, const Timeline
       breakdown_of(graph, timeline, static_cast<std::uint32_t>(result.critical_lane));
   result.memory = replay_memory(graph, timeline);
   result.assumptions = s.assumptions;
+  assume_overlap(s, graph, result);
   check_memory(s, result);
   add_warnings(s, result);
   warn_uncalibrated(s, graph, result);

@@ -108,6 +108,13 @@ Device read_device(const base::Document& document, const std::string& name) {
     device.idle = in.positive("idle", in.watts("idle"));
   else
     device.facts.push_back({"idle", "unknown", ""});
+  if (fields.has("overlap_slowdown")) {
+    device.overlap_slowdown =
+        in.number("overlap_slowdown",
+                  [](base::Fields& f, std::string_view k) { return f.number(k, 1, 10); });
+  } else {
+    device.facts.push_back({"overlap_slowdown", "unknown", ""});
+  }
   if (device.idle && *device.idle > device.tdp) fields.fail("idle", "must not exceed tdp");
   fields.done();
   device.source = joined_sources(device.facts);

@@ -26,6 +26,10 @@ struct Fact {
   std::string key, value, source;
 };
 
+/// Where no figure of the device is known: the mean of A100, H100, MI250 and MI210 over GPT and LLaMA
+/// models (arXiv 2507.03114, abstract: 18.9 %, at most 40 %).
+inline constexpr double kOverlapSlowdown = 1.189;
+
 /// One accelerator, from its data sheet (models/specs/device/NAME.yaml). Rates are dense peaks of
 /// the units that run matrix products (fp32: true fp32, not TF32); 0 means the precision is not
 /// supported. Bandwidths count one direction.
@@ -45,6 +49,9 @@ struct Device {
   base::BytesPerSecond host_bandwidth;  ///< PCIe or C2C to the host
   base::Watts tdp;
   std::optional<base::Watts> idle;  ///< absent: unknown
+  /// Kernels beside communication kernels take this many times as long: those hold multiprocessors
+  /// and memory bandwidth.
+  double overlap_slowdown = kOverlapSlowdown;
 };
 
 enum class LinkKind {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,7 +88,8 @@ struct Stack {
   double elementwise = 1;            ///< bytes of elementwise kernels over the counted ones
   double tp_exposed = 0;             ///< share of an overlapped tp collective that stays exposed
   double tp_factor = 1;              ///< time of tp collectives over the model's
-  double overlap_slowdown = 1;       ///< compute beside a communication stream runs at 1/this
+  /// compute beside a communication stream runs at 1/this; absent: Device::overlap_slowdown
+  std::optional<double> overlap_slowdown;
   double attention_factor = 1;       ///< attention rate over the kernel's published curve
   double scale_loss = 0;             ///< relative step-time loss per doubling of nodes
   base::Seconds step_overhead;       ///< per step: data, logging, synchronisation

@@ -220,7 +220,7 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   task.segment = marks.open;
   add(task, after(action.input));
   task.kind = TaskKind::Kernel;
-  task.slowdown = static_cast<float>(s_.stack.overlap_slowdown);
+  task.slowdown = static_cast<float>(context(action.lane).overlap_slowdown);
   const std::size_t count = work.parts.size();
   const auto part_at = [&](std::size_t i) -> const PassPart& {
     return work.parts[action.forward ? i : count - 1 - i];

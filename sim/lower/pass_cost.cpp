@@ -102,6 +102,8 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
   c.cp = models::group_of(plan, s, Names{"cp"}, first_device);
   c.data = models::data_groups(plan, s, first_device);
   c.nccl = &models::nccl_release(s.stack.nccl);
+  c.overlap_slowdown =
+      s.stack.overlap_slowdown.value_or(s.cluster.groups[group].device.overlap_slowdown);
   return c;
 }
 
