@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "reports/names.hpp"
+#include "reports/network.hpp"
 
 namespace paceline::reports {
 
@@ -277,6 +278,10 @@ std::string to_json(const Answer& answer) {
   write_numbers(json, answer.result);
   write_memory(json, answer);
   open_list(json, "traffic_bytes", stream_keys(), answer.result.traffic_bytes);
+  if (answer.result.network) {
+    json.key("network");
+    write_network(json, *answer.result.network, answer.result.step_time);
+  }
   texts(json, "assumptions", answer.result.assumptions);
   texts(json, "warnings", answer.result.warnings);
   json.end_object();
@@ -302,6 +307,7 @@ Answer read_answer(const base::Document& document) {
   read_numbers(from, answer.result);
   read_memory(from.map("memory"), answer);
   read_open_list(from.map("traffic_bytes"), stream_keys(), answer.result.traffic_bytes);
+  if (from.has("network")) answer.result.network = read_network(from.map("network"));
   answer.result.assumptions = from.text_list("assumptions");
   answer.result.warnings = from.text_list("warnings");
   from.done();

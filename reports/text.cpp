@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "reports/names.hpp"
+#include "reports/network.hpp"
 
 namespace paceline::reports {
 
@@ -274,6 +275,10 @@ std::string to_text(const Answer& answer, const TextStyle& style) {
   time_table(lines, answer, style);
   memory(lines, answer, style);
   traffic(lines, answer, style);
+  if (answer.result.network) {
+    const Lines more = network_lines(*answer.result.network, answer.result.step_time, style);
+    lines.insert(lines.end(), more.begin(), more.end());
+  }
   const Lines end = footer(answer, style);
   notes(lines, answer, kScreenLines - static_cast<int>(lines.size() + end.size()), style);
   lines.insert(lines.end(), end.begin(), end.end());

@@ -7,6 +7,7 @@
 #include "sim/engine/simgrid.hpp"
 #include "sim/lower/lower.hpp"
 #include "sim/measure.hpp"
+#include "sim/measure_network.hpp"
 #include "sim/schedules/schedule.hpp"
 
 namespace paceline::sim {
@@ -42,6 +43,10 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   const EngineOptions engine{scenario.schedule.dispatch};
   p.timeline = shared ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
   p.result = measure(scenario, p.graph, p.timeline);
+  if (shared) {
+    const double alone = run_reference(p.graph, engine).makespan;
+    p.result.network = measure_network(p.graph, p.timeline, alone);
+  }
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   return p;
 }

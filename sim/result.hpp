@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,25 @@ struct MemoryPeak {
   bool nearly_full() const { return fits() && reserved_bytes > kNearlyFull * capacity_bytes; }
 };
 
+/// A link on which transfers slowed each other down.
+struct SharedLink {
+  static constexpr std::size_t kBins = 20;
+  std::string name;
+  std::uint32_t alike = 1;  ///< links that carry the same flows, this one included
+  double bandwidth = 0;     ///< bytes/s
+  double bytes = 0;         ///< moved in the step
+  double busy = 0;          ///< seconds with at least one transfer
+  double delay = 0;         ///< seconds its transfers took longer than alone, summed
+  std::array<double, kBins> utilisation{};  ///< 0..1, in equal parts of the step
+};
+
+/// Of engines that let transfers share links.
+struct NetworkResult {
+  double alone_time = 0;                   ///< step time with every transfer alone on its links
+  std::int64_t transfers = 0, slowed = 0;  ///< over links that can get full; those that took longer
+  std::vector<SharedLink> links;           ///< the most delayed first
+};
+
 /// Every engine's answer. Times in seconds, sizes in bytes.
 struct Result {
   std::string engine;  ///< reference, simgrid, cpu, cuda
@@ -44,6 +65,7 @@ struct Result {
   PartSeconds breakdown{};                       ///< adds up to step_time
   std::vector<MemoryPeak> memory;                ///< per lane
   std::array<double, kStreams> traffic_bytes{};  ///< sent by all ranks in one step, by stream
+  std::optional<NetworkResult> network;
   std::vector<std::string> assumptions, warnings;
   bool fits() const;
 };
