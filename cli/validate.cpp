@@ -71,6 +71,8 @@ int validate_systems(const ValidateOptions& options) {
 int validate(const ValidateOptions& options) {
   if (options.sets == std::vector<std::string>{"nccl"}) return validate_nccl(options);
   if (options.sets == std::vector<std::string>{"systems"}) return validate_systems(options);
+  if (std::find(options.sets.begin(), options.sets.end(), "systems") != options.sets.end())
+    throw base::Error("systems", "stands alone", "validate sets in a run of their own");
   const std::vector<std::string> names = options.sets.empty() ? models::set_names() : options.sets;
   std::vector<reports::Suite> suites;
   for (std::size_t i = 0; i < names.size(); ++i) {

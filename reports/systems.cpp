@@ -30,8 +30,8 @@ double bytes_of(const sim::MemoryPeak& peak, std::initializer_list<MemoryPart> p
 
 double exposed(const sim::PartSeconds& breakdown) {
   double sum = 0;
-  for (const Part part : {Part::ExposedTp, Part::ExposedCp, Part::ExposedEp, Part::ExposedPp,
-                          Part::ExposedDp})
+  for (const Part part :
+       {Part::ExposedTp, Part::ExposedCp, Part::ExposedEp, Part::ExposedPp, Part::ExposedDp})
     sum += breakdown[static_cast<std::size_t>(part)];
   return sum;
 }

@@ -28,8 +28,8 @@ struct RunResult {
 
 struct SystemCase {
   models::System system;
-  std::vector<RunResult> runs;      ///< as System::runs
-  std::vector<CheckResult> checks;  ///< as System::checks
+  std::vector<RunResult> runs;                         ///< as System::runs
+  std::vector<CheckResult> checks;                     ///< as System::checks
   SystemStatus status = SystemStatus::NotExpressible;  ///< the worst of the checks
   std::string why;  ///< the system's own sentence, or what is missing
 };

@@ -52,8 +52,8 @@ std::string why_text(const SystemCase& one) {
 
 void add_lines(const SystemCase& one, std::vector<Line>& lines) {
   if (one.checks.empty()) {
-    lines.push_back({one.system.id, one.system.headline, "-", std::string(to_text(one.status)),
-                     why_text(one)});
+    lines.push_back(
+        {one.system.id, one.system.headline, "-", std::string(to_text(one.status)), why_text(one)});
     return;
   }
   for (std::size_t c = 0; c < one.checks.size(); ++c) {
@@ -90,6 +90,7 @@ void write_runs(JsonWriter& json, const SystemCase& one) {
   for (std::size_t r = 0; r < one.runs.size(); ++r) {
     const models::SystemRun& run = one.system.runs[r];
     json.begin_object().field("name", run.name).field("scenario", run.file);
+    json.field("with", run.changes);
     json.field("step_time_s", one.runs[r].step_time).field("fits", one.runs[r].fits).end_object();
   }
   json.end_array();

@@ -31,14 +31,34 @@ constexpr std::array<base::Named<Relation>, 5> kRelations{{{"value", Relation::V
                                                            {"at_least", Relation::AtLeast},
                                                            {"at_most", Relation::AtMost}}};
 
-constexpr std::array<std::string_view, 28> kQuantities{
-    "step_time_s",      "tokens_per_s",       "samples_per_s",     "mfu",
-    "hfu",              "model_flops",        "hardware_flops",    "bubble_makespan",
-    "bubble_stage",     "compute_s",          "bubble_s",          "exposed_s",
-    "fits",             "peak_bytes",         "reserved_bytes",    "capacity_bytes",
-    "state_bytes",      "activation_bytes",   "traffic_tp_bytes",  "traffic_cp_bytes",
-    "traffic_pp_bytes", "traffic_dp_bytes",   "devices",           "parameters",
-    "step_tokens",      "step_samples",       "traffic_bytes",     "peak_flops_per_s"};
+constexpr std::array<std::string_view, 28> kQuantities{"step_time_s",
+                                                       "tokens_per_s",
+                                                       "samples_per_s",
+                                                       "mfu",
+                                                       "hfu",
+                                                       "model_flops",
+                                                       "hardware_flops",
+                                                       "bubble_makespan",
+                                                       "bubble_stage",
+                                                       "compute_s",
+                                                       "bubble_s",
+                                                       "exposed_s",
+                                                       "fits",
+                                                       "peak_bytes",
+                                                       "reserved_bytes",
+                                                       "capacity_bytes",
+                                                       "state_bytes",
+                                                       "activation_bytes",
+                                                       "traffic_tp_bytes",
+                                                       "traffic_cp_bytes",
+                                                       "traffic_pp_bytes",
+                                                       "traffic_dp_bytes",
+                                                       "devices",
+                                                       "parameters",
+                                                       "step_tokens",
+                                                       "step_samples",
+                                                       "traffic_bytes",
+                                                       "peak_flops_per_s"};
 
 constexpr std::array<std::string_view, 29> kCapabilities{"2-D and 3-D tensor parallelism",
                                                          "activation codecs",
@@ -114,7 +134,10 @@ SystemRun read_run(const Document& document, Fields& predict, const base::Field&
   const std::string path = (folder / run.file).string();
   if (!fs::exists(path)) predict.fail(field.key, "there is no file " + path);
   run.scenario = base::read_document(path);
-  if (changes != nullptr) base::merge(run.scenario, Document{document.file, *changes});
+  if (changes != nullptr) {
+    run.changes = base::canonical_text(*changes);
+    base::merge(run.scenario, Document{document.file, *changes});
+  }
   return run;
 }
 

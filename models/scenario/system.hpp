@@ -55,8 +55,9 @@ struct SystemCheck {
 };
 
 struct SystemRun {
-  std::string name;  ///< in expressions
-  std::string file;  ///< of the scenario, beside system.yaml
+  std::string name;     ///< in expressions
+  std::string file;     ///< of the scenario, beside system.yaml
+  std::string changes;  ///< to it, as one line of YAML; empty: none
   base::Document scenario;
 };
 
@@ -73,7 +74,7 @@ struct System {
 /// What a run offers to expressions. Times in seconds, sizes of the fullest rank in bytes, traffic
 /// sent by all ranks in one step.
 std::span<const std::string_view> system_quantities();
-/// The words `missing` may use, sorted.
+/// The words `missing` may use.
 std::span<const std::string_view> missing_capabilities();
 
 /// Reads the index and every system beside it. base::Error with file:line:column for an unknown
