@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/kinds.hpp"
 
+#include <algorithm>
+
+#include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "models/scenario/set.hpp"
 #include "models/scenario/stack.hpp"
+#include "models/scenario/system.hpp"
 #include "models/workload/model.hpp"
 #include "sim/schedules/schedule.hpp"
 
@@ -71,6 +75,39 @@ Entry set_entry(const std::string& name) {
   return entry;
 }
 
+/// Read once: every entry needs the whole index.
+const std::vector<models::System>& systems() {
+  static const std::vector<models::System> all = models::read_systems(models::systems_file());
+  return all;
+}
+
+std::vector<std::string> system_names() {
+  std::vector<std::string> names;
+  for (const models::System& system : systems()) names.push_back(system.id);
+  return names;
+}
+
+Entry system_entry(const std::string& name) {
+  const auto found = std::find_if(systems().begin(), systems().end(),
+                                  [&](const models::System& s) { return s.id == name; });
+  PACELINE_CHECK(found != systems().end());
+  const models::System& system = *found;
+  Entry entry{name, system.title + (system.missing.empty() ? "" : " (not expressible)"), "", {}};
+  entry.text = name + ": " + system.title + "\n  claim: " + system.claim +
+               "\n  source: " + system.source + "\n";
+  for (const std::string& capability : system.missing)
+    entry.text += "  missing: " + capability + "\n";
+  for (const models::SystemRun& run : system.runs)
+    entry.text += "  scenario " + run.name + ": systems/" + name + "/" + run.file +
+                  (run.changes.empty() ? "" : " with " + run.changes) + "\n";
+  for (const models::SystemCheck& check : system.checks)
+    entry.text += "  check: " + check.quantity + ", " + check.text + " " +
+                  std::string(models::to_text(check.relation)) + " " +
+                  base::shortest(check.claimed) + "\n";
+  if (!system.why.empty()) entry.text += "  why: " + system.why + "\n";
+  return entry;
+}
+
 constexpr Kind kKinds[] = {
     {"schedules", "schedule", "orders of forward and backward passes on a pipeline",
      &schedule_names, &schedule_entry},
@@ -89,6 +126,8 @@ constexpr Kind kKinds[] = {
      [] { return models::spec_names("stack"); }, &stack_entry},
     {"sets", "set", "published measurements that `paceline validate` compares with",
      &models::set_names, &set_entry},
+    {"systems", "system", "published systems that `paceline validate systems` compares with",
+     &system_names, &system_entry},
 };
 
 }  // namespace

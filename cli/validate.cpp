@@ -8,13 +8,16 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.hpp"
 #include "calibrate/collective_sets.hpp"
 #include "cli/command.hpp"
 #include "models/scenario/set.hpp"
+#include "models/scenario/system.hpp"
 #include "reports/predict_row.hpp"
+#include "reports/systems.hpp"
 
 namespace paceline::cli {
 namespace {
@@ -49,8 +52,27 @@ int validate_nccl(const ValidateOptions& options) {
   return calibrate::collectives_within_bounds(results) ? kDone : kAnswerIsNo;
 }
 
+/// Published systems: `systems` in place of a set. A status is an answer, whatever it says.
+int validate_systems(const ValidateOptions& options) {
+  if (options.rows || !options.plot.empty())
+    throw base::Error("--plot and --rows", "do not go with systems", "every system is a row");
+  std::vector<reports::SystemCase> cases;
+  for (models::System& system : models::read_systems(models::systems_file())) {
+    show_progress("validate systems: " + system.id);
+    cases.push_back(reports::validate_system(std::move(system)));
+  }
+  show_progress("");
+  answer(reports::systems_table(cases),
+         options.json.empty() ? "" : reports::systems_json(cases, normalised(options)),
+         options.json);
+  return kDone;
+}
+
 int validate(const ValidateOptions& options) {
   if (options.sets == std::vector<std::string>{"nccl"}) return validate_nccl(options);
+  if (options.sets == std::vector<std::string>{"systems"}) return validate_systems(options);
+  if (std::find(options.sets.begin(), options.sets.end(), "systems") != options.sets.end())
+    throw base::Error("systems", "stands alone", "validate sets in a run of their own");
   const std::vector<std::string> names = options.sets.empty() ? models::set_names() : options.sets;
   std::vector<reports::Suite> suites;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -83,6 +105,7 @@ void add_validate(CLI::App& program, int& exit_code) {
       "Exit status 1: a bound is exceeded.\n"
       "\n"
       "'nccl' alone compares the collective model with public nccl-tests logs.\n"
+      "'systems' alone compares published systems with what their authors claim.\n"
       "\n"
       "  paceline validate\n"
       "  paceline validate llama-layouts --rows --plot layouts.svg");

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/message.hpp"
+#include "models/scenario/scenario_folders.hpp"
 #include "models/scenario/set.hpp"
 
 namespace paceline::models {
@@ -14,21 +15,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where sets live: the folder PACELINE_SCENARIOS names, the source tree, or beside an installed
-/// binary (bin/ and share/ have one parent).
 std::vector<fs::path> set_folders() {
-  std::vector<fs::path> folders;
-  if (const char* named = std::getenv("PACELINE_SCENARIOS"); named != nullptr && *named != '\0')
-    folders.emplace_back(fs::path(named) / "published");
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  if (!program.empty())
-    folders.push_back(program.parent_path().parent_path() / "share/paceline/scenarios/published");
-  folders.push_back(fs::path(PACELINE_SOURCE_SCENARIOS) / "published");
+  std::vector<fs::path> folders = scenario_folders();
+  for (fs::path& folder : folders) folder /= "published";
   return folders;
 }
 
 }  // namespace
+
+std::vector<fs::path> scenario_folders() {
+  std::vector<fs::path> folders;
+  if (const char* named = std::getenv("PACELINE_SCENARIOS"); named != nullptr && *named != '\0')
+    folders.emplace_back(named);
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  if (!program.empty())
+    folders.push_back(program.parent_path().parent_path() / "share/paceline/scenarios");
+  folders.emplace_back(PACELINE_SOURCE_SCENARIOS);
+  return folders;
+}
 
 std::vector<std::string> set_names() {
   std::vector<std::string> names;

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/systems.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "base/error.hpp"
+#include "models/scenario/scenario.hpp"
+#include "sim/predict.hpp"
+
+namespace paceline::reports {
+namespace {
+
+using models::Relation;
+using models::Scenario;
+using sim::MemoryPart;
+using sim::Part;
+using sim::Stream;
+
+double bytes_of(const sim::MemoryPeak& peak, std::initializer_list<MemoryPart> parts) {
+  double sum = 0;
+  for (const MemoryPart part : parts) sum += peak.parts[static_cast<std::size_t>(part)];
+  return sum;
+}
+
+double exposed(const sim::PartSeconds& breakdown) {
+  double sum = 0;
+  for (const Part part :
+       {Part::ExposedTp, Part::ExposedCp, Part::ExposedEp, Part::ExposedPp, Part::ExposedDp})
+    sum += breakdown[static_cast<std::size_t>(part)];
+  return sum;
+}
+
+double peak_rate(const Scenario& scenario, const models::Plan& plan) {
+  double rate = 0;
+  for (int rank = 0; rank < plan.world_size; ++rank) {
+    const auto group = scenario.cluster.place_of(rank).group;
+    rate += scenario.cluster.groups[group]
+                .device.matrix_rate[static_cast<std::size_t>(scenario.precision)]
+                .value;
+  }
+  return rate;
+}
+
+void add_memory(const sim::Result& result, std::map<std::string, double, std::less<>>& values) {
+  // Of the rank class that comes nearest to its capacity.
+  const auto fuller = [](const sim::MemoryPeak& a, const sim::MemoryPeak& b) {
+    return a.reserved_bytes / a.capacity_bytes < b.reserved_bytes / b.capacity_bytes;
+  };
+  const sim::MemoryPeak& peak =
+      *std::max_element(result.memory.begin(), result.memory.end(), fuller);
+  values["peak_bytes"] = peak.peak_bytes;
+  values["reserved_bytes"] = peak.reserved_bytes;
+  values["capacity_bytes"] = peak.capacity_bytes;
+  values["state_bytes"] =
+      bytes_of(peak, {MemoryPart::Parameters, MemoryPart::Gradients, MemoryPart::Optimizer});
+  values["activation_bytes"] = bytes_of(peak, {MemoryPart::Activations, MemoryPart::Logits});
+}
+
+/// Every name of models::system_quantities().
+std::map<std::string, double, std::less<>> quantities(const Scenario& scenario,
+                                                      const sim::Prediction& prediction) {
+  const sim::Result& r = prediction.result;
+  const auto part = [&](Part p) { return r.breakdown[static_cast<std::size_t>(p)]; };
+  const auto sent = [&](Stream s) { return r.traffic_bytes[static_cast<std::size_t>(s)]; };
+  std::map<std::string, double, std::less<>> values{
+      {"step_time_s", r.step_time},
+      {"tokens_per_s", r.tokens_per_s},
+      {"samples_per_s", r.samples_per_s},
+      {"mfu", r.mfu},
+      {"hfu", r.hfu},
+      {"model_flops", r.model_flops},
+      {"hardware_flops", r.hardware_flops},
+      {"bubble_makespan", r.bubble_makespan},
+      {"bubble_stage", r.bubble_longest_stage},
+      {"compute_s", part(Part::Compute)},
+      {"bubble_s", part(Part::Bubble)},
+      {"exposed_s", exposed(r.breakdown)},
+      {"fits", r.fits() ? 1.0 : 0.0},
+      {"traffic_tp_bytes", sent(Stream::Tp)},
+      {"traffic_cp_bytes", sent(Stream::Cp)},
+      {"traffic_pp_bytes", sent(Stream::PpDown) + sent(Stream::PpUp)},
+      {"traffic_dp_bytes", sent(Stream::Dp)},
+      {"devices", static_cast<double>(prediction.plan.world_size)},
+      {"parameters", static_cast<double>(models::total_parameters(scenario.model))},
+      {"step_tokens", static_cast<double>(scenario.batch.global * scenario.batch.sequence)},
+      {"step_samples", static_cast<double>(scenario.batch.global)},
+      {"traffic_bytes", std::accumulate(r.traffic_bytes.begin(), r.traffic_bytes.end(), 0.0)},
+      {"peak_flops_per_s", peak_rate(scenario, prediction.plan)}};
+  add_memory(r, values);
+  return values;
+}
+
+std::string missing_text(const models::System& system) {
+  std::string text = "needs ";
+  for (const std::string& capability : system.missing)
+    text += (&capability == &system.missing.front() ? "" : ", ") + capability;
+  return text;
+}
+
+SystemStatus by_error(double error, const models::SystemCheck& check) {
+  // A figure on the edge counts: 1.05 / 1 - 1 is a little more than 0.05.
+  constexpr double kRounding = 1e-12;
+  if (std::fabs(error) <= check.tolerance + kRounding) return SystemStatus::Reproduced;
+  return std::fabs(error) <= check.band + kRounding ? SystemStatus::Within : SystemStatus::Off;
+}
+
+}  // namespace
+
+std::string_view to_text(SystemStatus status) {
+  switch (status) {
+    case SystemStatus::Reproduced:
+      return "reproduced";
+    case SystemStatus::Within:
+      return "within";
+    case SystemStatus::Off:
+      return "off";
+    case SystemStatus::NotExpressible:
+      return "not expressible";
+  }
+  return "";
+}
+
+CheckResult judge(const models::SystemCheck& check, double value) {
+  CheckResult result;
+  result.predicted = value;
+  bool holds = false;
+  switch (check.relation) {
+    case Relation::AtLeast:
+      holds = value >= check.claimed;
+      break;
+    case Relation::AtMost:
+      holds = value <= check.claimed;
+      break;
+    case Relation::Gain:
+      result.predicted = value - 1;
+      break;
+    case Relation::Saving:
+      result.predicted = 1 - value;
+      break;
+    case Relation::Value:
+      break;
+  }
+  if (check.relation == Relation::AtLeast || check.relation == Relation::AtMost) {
+    result.status = holds ? SystemStatus::Reproduced : SystemStatus::Off;
+    return result;
+  }
+  result.error = result.predicted / check.claimed - 1;
+  result.status = by_error(*result.error, check);
+  return result;
+}
+
+SystemCase validate_system(models::System system) {
+  SystemCase one;
+  one.system = std::move(system);
+  if (!one.system.missing.empty()) {
+    one.why = missing_text(one.system);
+    return one;
+  }
+  std::vector<models::Cell> cells;
+  for (const models::SystemRun& run : one.system.runs) {
+    const Scenario scenario = models::read_scenario(run.scenario);
+    const sim::Prediction prediction = sim::predict(scenario);
+    const auto values = quantities(scenario, prediction);
+    for (const std::string_view name : models::system_quantities()) {
+      const auto found = values.find(name);
+      PACELINE_CHECK(found != values.end());
+      cells.push_back({models::number_text(found->second), 0, 0});
+    }
+    one.runs.push_back({prediction.result.step_time, prediction.result.fits()});
+  }
+  one.status = SystemStatus::Reproduced;
+  for (const models::SystemCheck& check : one.system.checks) {
+    for (models::Cell& cell : cells) {
+      cell.line = check.place.line;
+      cell.column = check.place.column;
+    }
+    const auto value = evaluate(check.expression, one.system.columns, cells);
+    one.checks.push_back(judge(check, *value));
+    one.status = std::max(one.status, one.checks.back().status);
+  }
+  one.why = one.system.why;
+  return one;
+}
+
+}  // namespace paceline::reports
