@@ -23,10 +23,10 @@ double mean(const sim::SharedLink& link) {
 
 std::string link_line(const sim::SharedLink& link) {
   std::string text = link.name;
-  if (link.alike > 1) text += " and " + std::to_string(link.alike - 1) + " alike";
-  return text + ", " + base::format_fixed(link.bandwidth / 1e9, 1) +
-         " GB/s: " + base::format_percent(mean(link)) + " used [" + utilisation_strip(link) +
-         "], transfers late by " + base::format_seconds(base::Seconds(link.delay)) + " in all";
+  if (link.alike > 1) text += " (" + std::to_string(link.alike) + " alike)";
+  return text + ", " + base::format_fixed(link.bandwidth / 1e9, 1) + " GB/s: used " +
+         base::format_percent(mean(link)) + " [" + utilisation_strip(link) + "], late " +
+         base::format_seconds(base::Seconds(link.delay));
 }
 
 }  // namespace
