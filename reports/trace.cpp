@@ -86,12 +86,9 @@ JsonWriter event(std::string_view phase, std::string_view name, std::size_t lane
 
 int thread_of(Stream stream) { return static_cast<int>(stream) + 1; }
 
-/// Tasks that take a place on a thread. Joins are only edges of the graph, and the two ends of an
-/// action that runs layer by layer only carry its memory.
-bool shown(const Task& task) {
-  const bool end = task.kind == sim::TaskKind::Action && task.seconds == 0;
-  return task.stream != Stream::None && !end;
-}
+/// Tasks that take a place on a thread. Joins are only edges of the graph, and the ends of an action
+/// that runs piece by piece only carry its memory.
+bool shown(const Task& task) { return task.stream != Stream::None && task.seconds > 0; }
 
 void metadata(EventWriter& out, std::string_view kind, std::size_t lane, int thread,
               std::string_view key, const std::string* text, std::int64_t number) {

@@ -77,23 +77,29 @@ std::vector<double> compute_seconds(const TaskGraph& graph) {
   return sum;
 }
 
-/// Span and busy time of the pipeline part of each lane: actions only, not the optimizer.
+/// Span and busy time of the pipeline part of each lane: actions only, not the optimizer. Waiting for
+/// a collective inside an action is part of it, whether the action is one task or many.
 struct LaneSpan {
   double first = std::numeric_limits<double>::infinity();
   double last = 0;
   double busy = 0;
+  double covered = 0;  ///< until when it has been busy
 };
 
 void measure_bubble(const TaskGraph& graph, const Timeline& timeline, Result& result) {
   std::vector<LaneSpan> spans(graph.lanes.size());
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    if (task.stream != Stream::Compute) continue;
-    if (task.kind != TaskKind::Action && task.kind != TaskKind::Kernel) continue;
+    const bool inner = task.stream == Stream::Tp || task.stream == Stream::Cp;
+    const bool own = task.stream == Stream::Compute &&
+                     (task.kind == TaskKind::Action || task.kind == TaskKind::Kernel);
+    if (!inner && !own) continue;
     LaneSpan& span = spans[task.lane];
-    span.first = std::min(span.first, timeline.start[t]);
-    span.last = std::max(span.last, timeline.finish[t]);
-    span.busy += timeline.finish[t] - timeline.start[t];
+    const double start = timeline.start[t], finish = timeline.finish[t];
+    span.first = std::min(span.first, start);
+    span.busy += std::max(0.0, finish - std::max(start, span.covered));
+    span.covered = std::max(span.covered, finish);
+    span.last = std::max(span.last, finish);
   }
   double first = std::numeric_limits<double>::infinity(), last = 0, busy = 0, longest = 0;
   for (const LaneSpan& span : spans) {

@@ -8,16 +8,18 @@
 /// kernels.
 namespace paceline::sim {
 
+/// Collectives inside a layer (tp, cp) do not count: what their overlap costs is part of the layer's
+/// own time (stack.tp_exposed).
 constexpr bool is_communication(Stream stream) {
   switch (stream) {
-    case Stream::Tp:
-    case Stream::Cp:
     case Stream::Ep:
     case Stream::PpDown:
     case Stream::PpUp:
     case Stream::Dp:
       return true;
     case Stream::Compute:
+    case Stream::Tp:
+    case Stream::Cp:
     case Stream::CopyIn:
     case Stream::CopyOut:
     case Stream::Host:

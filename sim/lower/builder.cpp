@@ -56,7 +56,12 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Lower
   replicas_ = options.unfold ? static_cast<int>(plan.members_per_lane) : 1;
   network_ = options.network && !s_.costs;
   axes_ = models::data_axes(plan_, s_);
-  make_contexts(options.inner);
+  make_contexts(options.inner || network_);
+  inner_ = network_ && shares_inner();
+  for (const models::MeshAxis& axis : plan_.meshes.front().axes) {
+    if (axis.name == "tp") tp_axes_.push_back({axis.stride, axis.size});
+    if (axis.name == "cp") cp_axes_.push_back({axis.stride, axis.size});
+  }
   work_ = cost_stages(graph_, plan_, stage_context_);
   make_hops();
   make_lanes();
@@ -167,6 +172,10 @@ std::uint16_t StepBuilder::timed_segment(const char* name, Part part, double sec
 }
 
 bool StepBuilder::expands(const ActionContext& action) const {
+  return inner_ || expands_for_data(action);
+}
+
+bool StepBuilder::expands_for_data(const ActionContext& action) const {
   if (s_.costs || dp_ranks_ <= 1) return false;
   if (fsdp_) return true;
   // Only shards of the gradients stay: every microbatch reduces its own.
@@ -212,15 +221,16 @@ const StepBuilder::Markers& StepBuilder::markers(std::uint16_t segment) {
 TaskId StepBuilder::add_expanded(const ActionContext& action) {
   const StageWork& work = work_[static_cast<std::size_t>(action.stage)];
   const Markers marks = markers(action.forward ? work.forward : work.backward);
-  const bool gathers = fsdp_ || action.forward;
-  const bool reduces = !action.forward;
+  const bool gathers = dp_ranks_ > 1 && expands_for_data(action) && (fsdp_ || action.forward);
+  const bool reduces = expands_for_data(action) && !action.forward;
   Task task;
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
   task.segment = marks.open;
   add(task, after(action.input));
   task.kind = TaskKind::Kernel;
-  task.slowdown = static_cast<float>(context(action.lane).overlap_slowdown);
+  if (expands_for_data(action))
+    task.slowdown = static_cast<float>(context(action.lane).overlap_slowdown);
   const std::size_t count = work.parts.size();
   const auto part_at = [&](std::size_t i) -> const PassPart& {
     return work.parts[action.forward ? i : count - 1 - i];
@@ -235,9 +245,7 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   for (std::size_t i = 0; i < count; ++i) {
     const TaskId next = gather(i + 1);
     const PassPart& part = part_at(i);
-    task.segment = action.forward ? part.forward : part.backward;
-    task.seconds = graph_.segments[task.segment].seconds;
-    const TaskId done = add(task, after(gathered));
+    const TaskId done = add_part(task, part, action.forward, gathered);
     gathered = next;
     if (reduces && part.reduce_bytes > 0) {
       last_dp_[task.lane] = reduce_gradients(action.lane, part.reduce_bytes, done, action.last);
@@ -248,6 +256,85 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   task.seconds = 0;
   task.segment = marks.close;
   return add(task, {});
+}
+
+TaskId StepBuilder::add_part(Task task, const PassPart& part, bool forward, TaskId gathered) {
+  const auto& pieces = forward ? part.forward_inner : part.backward_inner;
+  task.segment = forward ? part.forward : part.backward;
+  if (inner_ && pieces != nullptr) return add_pieces(task, *pieces, gathered);
+  task.seconds = graph_.segments[task.segment].seconds;
+  return add(task, after(gathered));
+}
+
+/// The pieces of a part follow the part before: the last piece stands for it, and the compute
+/// stream keeps the order. An end of no length waits for all.
+TaskId StepBuilder::add_pieces(Task task, const std::vector<InnerTask>& pieces, TaskId gathered) {
+  const TaskId before = last_compute_[task.lane];
+  std::vector<TaskId> ids, deps;
+  for (const InnerTask& piece : pieces) {
+    deps.clear();
+    for (const std::uint32_t d : piece.deps) deps.push_back(ids[d]);
+    if (deps.empty()) {
+      if (before != kNoTask) deps.push_back(before);
+      if (gathered != kNoTask) deps.push_back(gathered);
+    }
+    Task t = task;
+    t.segment = piece_segment(piece);
+    t.seconds = piece.seconds;
+    t.stream = piece.stream;
+    if (piece.stream != Stream::Compute) {
+      t.kind = TaskKind::Collective;
+      t.slowdown = 1;
+    }
+    ids.push_back(add(t, deps));
+    if (piece.stream != Stream::Compute) note_piece(ids.back(), piece);
+  }
+  task.segment = end_segment(task.segment);
+  task.seconds = 0;
+  return add(task, ids);
+}
+
+/// Takes no time; the arithmetic of the whole part is counted here.
+std::uint16_t StepBuilder::end_segment(std::uint16_t part) {
+  const auto [found, fresh] = end_segments_.try_emplace(part, std::uint16_t{0});
+  if (!fresh) return found->second;
+  PassCost cost;
+  cost.flops = graph_.segments[part].flops;
+  found->second = add_segment(graph_, graph_.segments[part].name, cost);
+  return found->second;
+}
+
+std::uint16_t StepBuilder::piece_segment(const InnerTask& piece) {
+  const auto [found, fresh] =
+      piece_segments_.try_emplace({piece.name, piece.seconds, piece.size}, std::uint16_t{0});
+  if (!fresh) return found->second;
+  PassCost cost;
+  cost.seconds = piece.seconds;
+  cost.parts[static_cast<std::size_t>(piece.part)] = piece.seconds;
+  cost.bytes[static_cast<std::size_t>(piece.stream)] = piece.sent;
+  found->second = add_segment(graph_, std::string(piece.name), cost);
+  return found->second;
+}
+
+void StepBuilder::note_piece(TaskId task, const InnerTask& piece) {
+  NetworkTask note;
+  note.task = task;
+  note.op = piece.op;
+  note.algorithm = piece.algorithm;
+  note.size = piece.size;
+  note.fluid = piece.fluid;
+  note.axes = piece.stream == Stream::Tp ? &tp_axes_ : &cp_axes_;
+  network_tasks_.push_back(note);
+}
+
+/// Collectives inside passes meet others where they leave the node, or go over a PCIe tree.
+bool StepBuilder::shares_inner() const {
+  const auto meets = [](const models::CollectiveGroup& group) {
+    return group.ranks > 1 && (group.domains > 1 || (group.intra != nullptr &&
+                                                     group.intra->kind == models::LinkKind::Pcie));
+  };
+  return std::any_of(contexts_.begin(), contexts_.end(),
+                     [&](const auto& c) { return meets(c->tp) || meets(c->cp); });
 }
 
 TaskId StepBuilder::add_message(const ActionContext& action, TaskId after) {

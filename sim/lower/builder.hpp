@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "sim/lower/lower.hpp"
@@ -60,8 +62,16 @@ class StepBuilder {
   void make_hops();
   void make_lanes();
   bool expands(const ActionContext& action) const;
+  /// Layer by layer, because data-parallel collectives run beside it.
+  bool expands_for_data(const ActionContext& action) const;
   TaskId add_whole(const ActionContext& action);
   TaskId add_expanded(const ActionContext& action);
+  /// One part of a pass: as a whole, or piece by piece where its collectives may share wires.
+  TaskId add_part(Task task, const PassPart& part, bool forward, TaskId gathered);
+  TaskId add_pieces(Task task, const std::vector<InnerTask>& pieces, TaskId gathered);
+  std::uint16_t piece_segment(const InnerTask& piece);
+  std::uint16_t end_segment(std::uint16_t part);
+  bool shares_inner() const;
   TaskId add_message(const ActionContext& action, TaskId after);
   TaskId add_dp(int lane, models::CollectiveOp op, double bytes,
                 const models::CollectiveGroup& group, std::span<const TaskId> deps);
@@ -86,6 +96,7 @@ class StepBuilder {
   /// Remembers how a task uses the network.
   void note_message(TaskId task, const ActionContext& action, const Hop& hop);
   void note_collective(TaskId task, const DpSegment& collective);
+  void note_piece(TaskId task, const InnerTask& piece);
   std::uint16_t timed_segment(const char* name, Part part, double seconds);
 
   const models::Scenario& s_;
@@ -105,7 +116,11 @@ class StepBuilder {
   std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)
   std::vector<TaskId> last_dp_;         ///< by lane
   bool network_ = false;
+  bool inner_ = false;  ///< collectives inside passes become tasks
   models::DataAxes axes_;
+  std::vector<models::Axis> tp_axes_, cp_axes_;
+  std::map<std::tuple<std::string_view, double, double>, std::uint16_t> piece_segments_;
+  std::map<std::uint16_t, std::uint16_t> end_segments_;
   std::vector<NetworkTask> network_tasks_;
 };
 

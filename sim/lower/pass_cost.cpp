@@ -6,6 +6,7 @@
 
 #include "models/cost/memory.hpp"
 #include "sim/engine/reference.hpp"
+#include "sim/lower/inner_tasks.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -22,13 +23,18 @@ const models::CollectiveGroup& group_of(const CostContext& c, const Op& op) {
   return op.axis == models::GroupAxis::Tp ? c.tp : c.cp;
 }
 
+models::CollectiveChoice choice_of(const CostContext& c, const Op& op) {
+  return models::collective_time(op.collective, base::Bytes(op.bytes), group_of(c, op), *c.nccl);
+}
+
+double collective_factor(const CostContext& c, const Op& op) {
+  return op.axis == models::GroupAxis::Tp ? c.scenario->stack.tp_factor : 1;
+}
+
 double op_seconds(const CostContext& c, const Op& op) {
   if (op.kind != OpKind::Collective) return models::kernel_time(c.kernels, op).value;
-  const models::CollectiveGroup& group = group_of(c, op);
-  if (group.ranks <= 1) return 0;
-  const double seconds =
-      models::collective_time(op.collective, base::Bytes(op.bytes), group, *c.nccl).time.value;
-  return seconds * (op.axis == models::GroupAxis::Tp ? c.scenario->stack.tp_factor : 1);
+  if (group_of(c, op).ranks <= 1) return 0;
+  return choice_of(c, op).time.value * collective_factor(c, op);
 }
 
 bool overlaps(const std::vector<Op>& ops) {
@@ -37,14 +43,6 @@ bool overlaps(const std::vector<Op>& ops) {
 
 Part exposed_part(Stream stream) {
   return stream == Stream::Tp ? Part::ExposedTp : Part::ExposedCp;
-}
-
-void keep_slice(PassCost& cost, const CostContext& c, const Op& op, double start, double finish) {
-  if (!c.keep_inner || op.kind != OpKind::Collective || finish <= start) return;
-  const double bytes =
-      models::bytes_sent_per_rank(op.collective, base::Bytes(op.bytes), group_of(c, op).ranks)
-          .value;
-  cost.inner.push_back({stream_of(op), op.name, start, finish, bytes});
 }
 
 /// Compute seconds go to Compute; what the chain waits for goes to the collective it waits for.
@@ -58,7 +56,6 @@ PassCost evaluate_overlapped(const CostContext& context, const std::vector<Op>& 
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
     if (task.stream != Stream::Compute) {
-      keep_slice(cost, context, ops[task.origin], timeline.start[t], timeline.finish[t]);
       waiting = exposed_part(task.stream);
       continue;
     }
@@ -75,7 +72,6 @@ PassCost evaluate_serial(const CostContext& context, const std::vector<Op>& ops)
   for (const Op& op : ops) {
     const double seconds = op_seconds(context, op);
     const Part part = op.kind == OpKind::Collective ? exposed_part(stream_of(op)) : Part::Compute;
-    keep_slice(cost, context, op, cost.seconds, cost.seconds + seconds);
     cost.parts[static_cast<std::size_t>(part)] += seconds;
     cost.seconds += seconds;
   }
@@ -85,8 +81,7 @@ PassCost evaluate_serial(const CostContext& context, const std::vector<Op>& ops)
 void add_host(const CostContext& context, PassCost& cost, double host) {
   const double extra =
       context.scenario->stack.blocking_launch ? host : std::max(0.0, host - cost.seconds);
-  cost.seconds += extra;
-  cost.parts[static_cast<std::size_t>(Part::Host)] += extra;
+  add_tail(cost, Part::Host, extra);
 }
 
 }  // namespace
@@ -107,12 +102,20 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
   return c;
 }
 
-PassCost& PassCost::operator+=(const PassCost& o) {
-  for (InnerSlice slice : o.inner) {
-    slice.start += seconds;
-    slice.finish += seconds;
-    inner.push_back(slice);
+void add_tail(PassCost& cost, Part part, double seconds) {
+  if (!cost.inner.empty() && seconds > 0) {
+    InnerTask tail;
+    tail.part = part;
+    tail.name = part == Part::Host ? "host" : "straggler";
+    tail.seconds = tail.finish = seconds;
+    append_inner(cost.inner, {tail}, cost.seconds);
   }
+  cost.seconds += seconds;
+  cost.parts[static_cast<std::size_t>(part)] += seconds;
+}
+
+PassCost& PassCost::operator+=(const PassCost& o) {
+  append_inner(inner, o.inner, seconds);
   seconds += o.seconds;
   flops += o.flops;
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i] += o.parts[i];
@@ -168,6 +171,7 @@ TaskGraph inner_graph(const CostContext& context, const std::vector<Op>& ops) {
 
 PassCost evaluate(const CostContext& context, const std::vector<Op>& ops) {
   PassCost cost = overlaps(ops) ? evaluate_overlapped(context, ops) : evaluate_serial(context, ops);
+  if (context.keep_inner) cost.inner = inner_tasks(context, ops);
   cost.flops = models::matrix_flops(ops);
   for (const Op& op : ops) {
     if (op.kind != OpKind::Collective) continue;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "models/cost/kernel.hpp"
@@ -18,17 +20,33 @@ struct CostContext {
   models::DataGroups data;  ///< ranks that hold the same parameters
   const models::NcclRelease* nccl = nullptr;
   double overlap_slowdown = 1;  ///< of kernels beside communication
-  bool keep_inner = false;  ///< record the collectives inside passes (Segment::inner)
+  bool keep_inner = false;      ///< record the pieces of passes
 };
 CostContext cost_context(const models::Scenario& scenario, const models::Plan& plan,
                          int first_device);
+
+/// A piece of a pass: kernels up to the next collective, a collective, or host time.
+struct InnerTask {
+  Stream stream = Stream::Compute;
+  Part part = Part::Compute;
+  std::string_view name;
+  double seconds = 0;
+  double start = 0, finish = 0;     ///< with nothing in its way, from the start of the pass
+  std::vector<std::uint32_t> deps;  ///< pieces of the pass
+  // Of a collective:
+  models::CollectiveOp op = models::CollectiveOp::AllReduce;
+  models::CollectiveAlgorithm algorithm = models::CollectiveAlgorithm::Ring;
+  double size = 0;   ///< bytes, as collective_time counts
+  double fluid = 0;  ///< seconds of it that depend on the size
+  double sent = 0;   ///< bytes per rank
+};
 
 struct PassCost {
   double seconds = 0;
   PartSeconds parts{};  ///< adds up to seconds
   std::array<double, kStreams> bytes{};
   double flops = 0;
-  std::vector<InnerSlice> inner;  ///< from the start of the pass
+  std::vector<InnerTask> inner;  ///< in order; only with CostContext::keep_inner
   PassCost& operator+=(const PassCost& other);
 };
 
@@ -38,6 +56,9 @@ TaskGraph inner_graph(const CostContext& context, const std::vector<models::Op>&
 
 /// Runs the inner graph (a plain sum where nothing overlaps).
 PassCost evaluate(const CostContext& context, const std::vector<models::Op>& ops);
+
+/// Adds time at the end of a pass.
+void add_tail(PassCost& cost, Part part, double seconds);
 
 /// One layer, per microbatch. Host time is included as the stack launches: added when launches
 /// block, a floor otherwise.

@@ -19,8 +19,12 @@ void add_scale_loss(const CostContext& context, PassCost& cost) {
   const double nodes = std::max(1.0, static_cast<double>(s.parallel.world_size()) /
                                          s.cluster.groups.front().devices_per_node);
   const double extra = cost.seconds * s.stack.scale_loss * std::log2(nodes);
-  cost.seconds += extra;
-  cost.parts[static_cast<std::size_t>(Part::Straggler)] += extra;
+  add_tail(cost, Part::Straggler, extra);
+}
+
+std::shared_ptr<const std::vector<InnerTask>> share_inner(const PassCost& cost) {
+  if (cost.inner.empty()) return nullptr;
+  return std::make_shared<const std::vector<InnerTask>>(cost.inner);
 }
 
 /// Layer costs of one context, by kind and by whether the layer is recomputed.
@@ -43,8 +47,11 @@ class LayerTable {
     add_scale_loss(*context_, entry.cost.forward);
     add_scale_loss(*context_, entry.cost.backward);
     entry.part = {add_segment(*graph_, "layer F", entry.cost.forward),
-                  add_segment(*graph_, "layer BW", entry.cost.backward), entry.cost.gather_bytes,
-                  entry.cost.reduce_bytes};
+                  add_segment(*graph_, "layer BW", entry.cost.backward),
+                  entry.cost.gather_bytes,
+                  entry.cost.reduce_bytes,
+                  share_inner(entry.cost.forward),
+                  share_inner(entry.cost.backward)};
     entry.ready = true;
     return entry;
   }
@@ -72,6 +79,8 @@ void add_end(TaskGraph& graph, const CostContext& context, StageWork& work, Pass
   PassPart part;
   part.forward = add_segment(graph, head ? "head F" : "embedding F", forward);
   part.backward = add_segment(graph, head ? "head BW" : "embedding BW", backward);
+  part.forward_inner = share_inner(forward);
+  part.backward_inner = share_inner(backward);
   part.gather_bytes = own ? parameters * models::state_bytes(s).weight : 0;
   part.reduce_bytes = own ? parameters * models::element_bytes(s.stack.gradient_reduce) : 0;
   work.parts.push_back(part);
@@ -144,7 +153,7 @@ StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
   if (given.layers > 0 && stage.head) add_end(graph, context, work, sum, true);
   work.forward = add_segment(graph, "F", sum.forward);
   work.backward = add_segment(graph, "BW", sum.backward);
-  work.parts = {{work.forward, work.backward, 0, 0}};
+  work.parts = {{work.forward, work.backward, 0, 0, nullptr, nullptr}};
   work.memory = models::stage_memory(s, plan, stage);
   if (given.activation.value > 0) work.memory.activation = given.activation.value * share;
   work.parameters = models::stage_parameters(s, stage);
@@ -170,7 +179,10 @@ std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& co
   segment.bytes = cost.bytes;
   segment.flops = cost.flops;
   segment.seconds = cost.seconds;
-  segment.inner = cost.inner;
+  for (const InnerTask& task : cost.inner) {
+    if (task.stream == Stream::Compute || task.finish <= task.start) continue;
+    segment.inner.push_back({task.stream, task.name, task.start, task.finish, task.sent});
+  }
   graph.segments.push_back(std::move(segment));
   return static_cast<std::uint16_t>(graph.segments.size() - 1);
 }

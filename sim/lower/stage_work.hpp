@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "models/cost/memory.hpp"
@@ -13,6 +14,8 @@ namespace paceline::sim {
 struct PassPart {
   std::uint16_t forward = 0, backward = 0;
   double gather_bytes = 0, reduce_bytes = 0;
+  /// Pieces of both, where CostContext::keep_inner asks for them.
+  std::shared_ptr<const std::vector<InnerTask>> forward_inner, backward_inner;
 };
 
 /// What the actions of one stage cost. Stages of the same composition share their segments.

@@ -10,6 +10,7 @@
 #include "sim/engine/maxmin.hpp"
 #include "sim/engine/simgrid.hpp"
 #include "sim/lower/lower.hpp"
+#include "sim/measure.hpp"
 #include "sim/predict.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "tests/property/random_graph.hpp"
@@ -324,6 +325,45 @@ TEST_CASE("a folded lane and its members one by one take the same time", "[netwo
       const Timeline one = timeline_of(s, false, &folded), all = timeline_of(s, true);
       CHECK(one.makespan == Approx(all.makespan).epsilon(1e-9));
       CHECK(one.makespan >= run_reference(folded).makespan * (1 - 1e-9));
+    }
+  }
+}
+
+TEST_CASE(
+    "collectives inside passes become tasks where they leave the node; alone they take the same",
+    "[network]") {
+  for (const char* layout : {"{tp: 8, cp: 2, dp: 1}", "{tp: 4, cp: 4, dp: 1}",
+                             "{tp: 8, cp: 2, dp: 1, context: all-gather}",
+                             "{tp: 2, cp: 2, pp: 2, dp: 2, zero: 1, order: tp-dp-ep-pp-cp}"}) {
+    for (const char* stack : {"generic", "nemo-25.02", "megatron-2022"}) {
+      CAPTURE(layout, stack);
+      models::Scenario s = ::tests::small_gpt(
+          "cluster: {preset: dgx-a100, nodes: 2}\nparallel: " + std::string(layout) + "\nstack: " +
+          stack + "\nbatch: {global: 16, micro: 1, sequence: 2048}\nrecompute: selective");
+      s.stack.overlap_slowdown = 1;
+      const models::Plan plan = models::make_plan(s);
+      const Program program = make_program(s, plan);
+      const TaskGraph plain = lower(s, plan, program);
+      const TaskGraph split = lower(s, plan, program, {.network = true});
+      const auto inner = std::count_if(split.tasks.begin(), split.tasks.end(), [](const Task& t) {
+        return t.stream == Stream::Cp || t.stream == Stream::Tp;
+      });
+      CHECK(inner > 0);
+      const Timeline one = run_reference(plain), many = run_reference(split);
+      CHECK(many.makespan == Approx(one.makespan).epsilon(1e-9));
+      const Result a = measure(s, plain, one), b = measure(s, split, many);
+      CHECK(b.hfu == Approx(a.hfu).epsilon(1e-9));
+      CHECK(b.bubble_makespan == Approx(a.bubble_makespan).margin(1e-9));
+      for (std::size_t p = 0; p < a.breakdown.size(); ++p) {
+        CAPTURE(to_text(static_cast<Part>(p)));
+        CHECK(b.breakdown[p] == Approx(a.breakdown[p]).margin(1e-9 * a.step_time));
+      }
+      for (std::size_t i = 0; i < a.traffic_bytes.size(); ++i) {
+        CHECK(b.traffic_bytes[i] == Approx(a.traffic_bytes[i]).epsilon(1e-9));
+      }
+      for (std::size_t i = 0; i < a.memory.size(); ++i) {
+        CHECK(b.memory[i].peak_bytes == Approx(a.memory[i].peak_bytes));
+      }
     }
   }
 }

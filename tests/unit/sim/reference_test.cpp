@@ -97,7 +97,7 @@ TEST_CASE("two communications at once slow compute down as one does", "[sim]") {
   TaskGraph graph = lanes();
   const TaskId compute = add(graph, work(4, Stream::Compute, 4));
   add(graph, work(1, Stream::Dp));
-  add(graph, work(2, Stream::Tp));
+  add(graph, work(2, Stream::Ep));
   CHECK(run_reference(graph).finish[compute] == Approx(2 + 3.5));
 }
 
