@@ -291,7 +291,9 @@ TaskId StepBuilder::add_pieces(Task task, const std::vector<InnerTask>& pieces, 
   }
   task.segment = end_segment(task.segment);
   task.seconds = 0;
-  return add(task, ids);
+  const TaskId end = add(task, ids);
+  compute_before_[task.lane] = before;  // gathers count parts, not pieces
+  return end;
 }
 
 /// Takes no time; the arithmetic of the whole part is counted here.
@@ -300,7 +302,7 @@ std::uint16_t StepBuilder::end_segment(std::uint16_t part) {
   if (!fresh) return found->second;
   PassCost cost;
   cost.flops = graph_.segments[part].flops;
-  found->second = add_segment(graph_, graph_.segments[part].name, cost);
+  found->second = add_segment(graph_, "end of " + graph_.segments[part].name, cost);
   return found->second;
 }
 
