@@ -3,10 +3,12 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -114,6 +116,7 @@ Timeline run_simgrid(const TaskGraph& graph, const EngineOptions& options) {
   const pid_t child = fork();
   if (child < 0) throw base::Error("simgrid", std::string("cannot fork: ") + std::strerror(errno));
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlives the command
     module().run(graph, options, times, times + n, *outcome);
     _exit(0);
   }
