@@ -50,21 +50,6 @@ TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes,
   return id;
 }
 
-void StepBuilder::note_collective(TaskId task, const DpSegment& collective) {
-  if (!network_) return;
-  const models::DataGroups& data = context(static_cast<int>(graph_.tasks[task].lane)).data;
-  NetworkTask note;
-  note.task = task;
-  note.op = collective.op;
-  note.algorithm = collective.choice.algorithm;
-  note.size = collective.bytes;
-  note.fluid = (collective.choice.time - collective.choice.latency).value;
-  note.axes = collective.group == &data.all     ? &axes_.all
-              : collective.group == &data.shard ? &axes_.shard
-                                                : &axes_.replicas;
-  network_tasks_.push_back(note);
-}
-
 /// Gradients of `bytes`: summed over all ranks, or to the shard that keeps them, and under HSDP
 /// once a step (`final`) over the replicas of the shard.
 TaskId StepBuilder::reduce_gradients(int lane, double bytes, TaskId after, bool final) {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+
+#include "sim/lower/builder.hpp"
+
+/// What engines that share links need: passes piece by piece, and what each task sends where.
+namespace paceline::sim {
+
+TaskId StepBuilder::add_part(Task task, const PassPart& part, bool forward, TaskId gathered) {
+  const auto& pieces = forward ? part.forward_inner : part.backward_inner;
+  task.segment = forward ? part.forward : part.backward;
+  if (inner_ && pieces != nullptr) return add_pieces(task, *pieces, gathered);
+  task.seconds = graph_.segments[task.segment].seconds;
+  return add(task, after(gathered));
+}
+
+/// The pieces of a part follow the part before: the last piece stands for it, and the compute
+/// stream keeps the order. An end of no length waits for all.
+TaskId StepBuilder::add_pieces(Task task, const std::vector<InnerTask>& pieces, TaskId gathered) {
+  const TaskId before = last_compute_[task.lane];
+  std::vector<TaskId> ids, deps;
+  for (const InnerTask& piece : pieces) {
+    deps.clear();
+    for (const std::uint32_t d : piece.deps) deps.push_back(ids[d]);
+    if (deps.empty()) {
+      if (before != kNoTask) deps.push_back(before);
+      if (gathered != kNoTask) deps.push_back(gathered);
+    }
+    Task t = task;
+    t.segment = piece_segment(piece);
+    t.seconds = piece.seconds;
+    t.stream = piece.stream;
+    if (piece.stream != Stream::Compute) {
+      t.kind = TaskKind::Collective;
+      t.slowdown = 1;
+    }
+    ids.push_back(add(t, deps));
+    if (piece.stream != Stream::Compute) note_piece(ids.back(), piece);
+  }
+  task.segment = end_segment(task.segment);
+  task.seconds = 0;
+  const TaskId end = add(task, ids);
+  compute_before_[task.lane] = before;  // gathers count parts, not pieces
+  return end;
+}
+
+/// Takes no time; the arithmetic of the whole part is counted here.
+std::uint16_t StepBuilder::end_segment(std::uint16_t part) {
+  const auto [found, fresh] = end_segments_.try_emplace(part, std::uint16_t{0});
+  if (!fresh) return found->second;
+  PassCost cost;
+  cost.flops = graph_.segments[part].flops;
+  found->second = add_segment(graph_, "end of " + graph_.segments[part].name, cost);
+  return found->second;
+}
+
+std::uint16_t StepBuilder::piece_segment(const InnerTask& piece) {
+  const auto [found, fresh] =
+      piece_segments_.try_emplace({piece.name, piece.seconds, piece.size}, std::uint16_t{0});
+  if (!fresh) return found->second;
+  PassCost cost;
+  cost.seconds = piece.seconds;
+  cost.parts[static_cast<std::size_t>(piece.part)] = piece.seconds;
+  cost.bytes[static_cast<std::size_t>(piece.stream)] = piece.sent;
+  found->second = add_segment(graph_, std::string(piece.name), cost);
+  return found->second;
+}
+
+void StepBuilder::note_piece(TaskId task, const InnerTask& piece) {
+  NetworkTask note;
+  note.task = task;
+  note.op = piece.op;
+  note.algorithm = piece.algorithm;
+  note.size = piece.size;
+  note.fluid = piece.fluid;
+  note.axes = piece.stream == Stream::Tp ? &tp_axes_ : &cp_axes_;
+  network_tasks_.push_back(note);
+}
+
+/// Collectives inside passes meet others where they leave the node, or go over a PCIe tree.
+bool StepBuilder::shares_inner() const {
+  const auto meets = [](const models::CollectiveGroup& group) {
+    return group.ranks > 1 && (group.domains > 1 || (group.intra != nullptr &&
+                                                     group.intra->kind == models::LinkKind::Pcie));
+  };
+  return std::any_of(contexts_.begin(), contexts_.end(),
+                     [&](const auto& c) { return meets(c->tp) || meets(c->cp); });
+}
+
+void StepBuilder::note_message(TaskId task, const ActionContext& action, const Hop& hop) {
+  if (!network_) return;
+  const int stride = plan_.meshes.front().axis("pp").stride;
+  const int pp = s_.parallel.pp;
+  NetworkTask note;
+  note.task = task;
+  note.size = hop.size;
+  note.fluid = hop.fluid;
+  note.from = action.lane % pp * stride;
+  note.to = (action.stage + (action.forward ? 1 : -1)) % pp * stride;
+  network_tasks_.push_back(note);
+}
+
+void StepBuilder::note_collective(TaskId task, const DpSegment& collective) {
+  if (!network_) return;
+  const models::DataGroups& data = context(static_cast<int>(graph_.tasks[task].lane)).data;
+  NetworkTask note;
+  note.task = task;
+  note.op = collective.op;
+  note.algorithm = collective.choice.algorithm;
+  note.size = collective.bytes;
+  note.fluid = (collective.choice.time - collective.choice.latency).value;
+  note.axes = collective.group == &data.all     ? &axes_.all
+              : collective.group == &data.shard ? &axes_.shard
+                                                : &axes_.replicas;
+  network_tasks_.push_back(note);
+}
+
+TaskGraph StepBuilder::take() {
+  if (network_) attach_network(graph_, s_, plan_, network_tasks_, replicas_);
+  return std::move(graph_);
+}
+
+}  // namespace paceline::sim
