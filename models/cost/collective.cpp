@@ -78,6 +78,8 @@ std::string_view to_text(CollectiveOp op) {
       return "broadcast";
     case CollectiveOp::SendRecv:
       return "send_recv";
+    case CollectiveOp::Reduce:
+      return "reduce";
   }
   return "";
 }
@@ -98,6 +100,7 @@ CollectiveChoice white_box_time(CollectiveOp op, base::Bytes size, const Collect
     case CollectiveOp::AllGather:
     case CollectiveOp::ReduceScatter:
     case CollectiveOp::Broadcast:
+    case CollectiveOp::Reduce:
       break;
   }
   return fastest(op, size.value, group, release, f);
@@ -125,6 +128,7 @@ base::Bytes bytes_sent_per_rank(CollectiveOp op, base::Bytes size, int ranks) {
     case CollectiveOp::ReduceScatter:
     case CollectiveOp::AllToAll:
     case CollectiveOp::Broadcast:
+    case CollectiveOp::Reduce:
       return size * others;
     case CollectiveOp::SendRecv:
       return size;

@@ -12,8 +12,8 @@ namespace paceline::models {
 
 struct CollectiveTable;
 
-enum class CollectiveOp { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendRecv };
-inline constexpr int kCollectiveOps = 6;
+enum class CollectiveOp { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendRecv, Reduce };
+inline constexpr int kCollectiveOps = 7;
 std::string_view to_text(CollectiveOp op);
 
 /// What the group looks like on the machine.
@@ -65,7 +65,7 @@ CollectiveChoice collective_time(CollectiveOp op, base::Bytes size, const Collec
 CollectiveChoice white_box_time(CollectiveOp op, base::Bytes size, const CollectiveGroup& group,
                                 const NcclRelease& release);
 
-/// Bytes a rank sends, which equal those it receives; averaged over the ranks for Broadcast.
+/// Bytes a rank sends, which equal those it receives; averaged over the ranks for Broadcast and Reduce.
 base::Bytes bytes_sent_per_rank(CollectiveOp op, base::Bytes size, int ranks);
 
 }  // namespace paceline::models
