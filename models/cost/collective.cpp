@@ -110,8 +110,9 @@ CollectiveChoice collective_time(CollectiveOp op, base::Bytes size, const Collec
                                  const NcclRelease& release) {
   if (group.table != nullptr && group.domains == 1 && group.ranks > 1 && size.value > 0) {
     const CollectiveCurve* curve = group.table->find(op, group.ranks);
-    // A curve of in-switch reductions says nothing about a release that has none.
-    if (curve != nullptr &&
+    // A curve of in-switch reductions says nothing about a release that has none, and no curve
+    // about a protocol the user chose.
+    if (curve != nullptr && allowed(group, curve->algorithm) && group.protocols == ~0u &&
         (curve->algorithm != CollectiveAlgorithm::Nvls || release.nvls_step > 0))
       return table_time(*curve, size, group, release);
   }

@@ -12,7 +12,15 @@ namespace paceline::models {
 
 struct CollectiveTable;
 
-enum class CollectiveOp { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendRecv, Reduce };
+enum class CollectiveOp {
+  AllReduce,
+  AllGather,
+  ReduceScatter,
+  AllToAll,
+  Broadcast,
+  SendRecv,
+  Reduce
+};
 inline constexpr int kCollectiveOps = 7;
 std::string_view to_text(CollectiveOp op);
 
@@ -65,7 +73,8 @@ CollectiveChoice collective_time(CollectiveOp op, base::Bytes size, const Collec
 CollectiveChoice white_box_time(CollectiveOp op, base::Bytes size, const CollectiveGroup& group,
                                 const NcclRelease& release);
 
-/// Bytes a rank sends, which equal those it receives; averaged over the ranks for Broadcast and Reduce.
+/// Bytes a rank sends, which equal those it receives; averaged over the ranks for Broadcast and
+/// Reduce.
 base::Bytes bytes_sent_per_rank(CollectiveOp op, base::Bytes size, int ranks);
 
 }  // namespace paceline::models
