@@ -34,7 +34,7 @@ struct Set {
   std::optional<models::Link> intra, network;
   double ports = 8;
   int devices = 0;
-  unsigned algorithms = ~0u;
+  unsigned algorithms = models::kNcclAlgorithms;
   base::Seconds harness;  ///< added by the benchmark around every call
 };
 

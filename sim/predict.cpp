@@ -39,6 +39,8 @@ Prediction predict(const models::Scenario& scenario) {
   p.graph = lower(scenario, p.plan, p.program);
   p.timeline = run_reference(p.graph, {scenario.schedule.dispatch});
   p.result = measure(scenario, p.graph, p.timeline);
+  for (std::string& warning : models::unclaimed_groups(p.plan, scenario))
+    p.result.warnings.push_back(std::move(warning));
   return p;
 }
 

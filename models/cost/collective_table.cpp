@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.hpp"
+
 namespace paceline::models {
 namespace {
 
@@ -45,13 +47,6 @@ void set_curve(CollectiveCurve& c) {
   c.high = base::Bytes(c.curve.high());
 }
 
-void add_curve(CollectiveTable& table, CollectiveCurve curve) {
-  const auto op = static_cast<std::size_t>(curve.op);
-  table.index[op][static_cast<std::size_t>(curve.ranks)] =
-      static_cast<std::uint8_t>(table.curves.size() + 1);
-  table.curves.push_back(std::move(curve));
-}
-
 CollectiveGroup inside(int ranks, const Link& link, std::string_view generation) {
   CollectiveGroup g;
   g.ranks = g.per_domain = ranks;
@@ -63,10 +58,24 @@ CollectiveGroup inside(int ranks, const Link& link, std::string_view generation)
 }  // namespace
 
 const CollectiveCurve* CollectiveTable::find(CollectiveOp op, int ranks) const {
-  const auto i = static_cast<std::size_t>(op);
-  if (i >= index.size() || ranks < 0 || ranks > kMaxRanks) return nullptr;
-  const std::uint8_t position = index[i][static_cast<std::size_t>(ranks)];
+  if (ranks < 0) return nullptr;
+  if (ranks > kMaxRanks) {
+    for (const CollectiveCurve& c : curves)
+      if (c.op == op && c.ranks == ranks) return &c;
+    return nullptr;
+  }
+  const std::uint8_t position =
+      index[static_cast<std::size_t>(op)][static_cast<std::size_t>(ranks)];
   return position == 0 ? nullptr : &curves[position - 1u];
+}
+
+void add_curve(CollectiveTable& table, CollectiveCurve curve) {
+  const auto op = static_cast<std::size_t>(curve.op);
+  PACELINE_CHECK(curve.ranks > 0 && table.curves.size() < 255);
+  if (curve.ranks <= CollectiveTable::kMaxRanks)
+    table.index.at(op)[static_cast<std::size_t>(curve.ranks)] =
+        static_cast<std::uint8_t>(table.curves.size() + 1);
+  table.curves.push_back(std::move(curve));
 }
 
 CollectiveTable parse_collective_table(const base::Document& document) {

@@ -34,7 +34,7 @@ struct CollectiveTable {
   int devices = 0;   ///< wired together in the domain it was measured on; 0: does not matter
   std::vector<CollectiveCurve> curves;
   /// Position in `curves` plus one by operation and ranks; 0: none.
-  std::array<std::array<std::uint8_t, kMaxRanks + 1>, 3> index{};
+  std::array<std::array<std::uint8_t, kMaxRanks + 1>, kCollectiveOps> index{};
 
   const CollectiveCurve* find(CollectiveOp op, int ranks) const;
 };
@@ -50,6 +50,9 @@ CollectiveTable read_collective_table(const Link& link, std::string_view generat
 /// ratio of the nearest measured curve to its own white box at equal bytes per rank. Ring and NVLS
 /// curves never stand in for each other, and a curve speaks for up to twice or half its ranks.
 void complete_table(CollectiveTable& table, const Link& link, std::string_view generation);
+
+/// Adds a curve that `find` then finds.
+void add_curve(CollectiveTable& table, CollectiveCurve curve);
 
 /// The algorithm a measured curve stands for when nothing names it: what the white box runs on
 /// large arrays of the group.

@@ -70,4 +70,8 @@ DataGroups data_groups(const Plan& plan, const Scenario& scenario, int first_dev
 /// Two ranks that exchange messages.
 CollectiveGroup pair_of(const Scenario& scenario, int from, int to);
 
+/// A warning for every kind of group whose collectives go over links the white box makes no claim
+/// for (unclaimed_link) and that no log of the scenario speaks for.
+std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& scenario);
+
 }  // namespace paceline::models
