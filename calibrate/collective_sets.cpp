@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "base/config.hpp"
-#include "base/text.hpp"
 #include "models/hardware/sourced.hpp"
 #include "models/scenario/csv.hpp"
 
@@ -30,12 +29,12 @@ constexpr std::array<base::Named<models::CollectiveAlgorithm>, 2> kAlgorithms{
 struct Set {
   CollectiveSetResult result;
   models::CollectiveOp op = models::CollectiveOp::AllReduce;
-  int ranks = 1, nodes = 1;
-  std::string generation, nccl, host;
+  int ranks = 0, nodes = 1;  ///< ranks 0: a column of the table
+  std::string file, generation, nccl, host;
   std::optional<models::Link> intra, network;
   double ports = 8;
   int devices = 0;
-  unsigned algorithms = ~0u;
+  unsigned algorithms = models::kNcclAlgorithms;
   base::Seconds harness;  ///< added by the benchmark around every call
 };
 
@@ -52,8 +51,10 @@ Set parse_set(base::Fields fields) {
   s.result.held_out = fields.choice<bool>("split", kSplits);
   s.result.table_itself = fields.flag("table", false);
   s.op = fields.choice<models::CollectiveOp>("op", kOps);
-  s.ranks = static_cast<int>(fields.integer("ranks", 2, 1 << 20));
-  s.nodes = static_cast<int>(fields.integer("nodes", 1, s.ranks));
+  s.result.node = fields.text("node", "");
+  s.file = fields.text("file", s.result.name);
+  s.ranks = static_cast<int>(fields.integer("ranks", 2, 1 << 20, 0));
+  s.nodes = static_cast<int>(fields.integer("nodes", 1, std::max(s.ranks, 1)));
   if (s.ranks % s.nodes != 0) fields.fail("nodes", "must divide ranks");
   s.generation = fields.text("generation");
   s.nccl = fields.text("nccl");
@@ -67,46 +68,53 @@ Set parse_set(base::Fields fields) {
                        fields.choice<models::CollectiveAlgorithm>("algorithm", kAlgorithms));
   s.harness = fields.seconds("harness", base::Seconds(0));
   fields.text("note", "");
-  if (s.ranks > s.nodes && !s.intra) fields.fail("intra", "is missing: several ranks share a node");
+  if ((s.ranks == 0 || s.ranks > s.nodes) && !s.intra)
+    fields.fail("intra", "is missing: several ranks share a node");
   if (s.nodes > 1 && !s.network) fields.fail("network", "is missing: the set spans several nodes");
   fields.done();
   return s;
 }
 
-std::vector<CollectiveRow> read_rows(const std::string& file) {
+/// Rows of the set's table; a table of several sets names them in its column `set`.
+std::vector<CollectiveRow> read_rows(const std::string& file, const Set& set) {
   const models::Table table = models::parse_csv(base::read_file(file), file);
   const int size = table.find("size_B"), time = table.find("time_us");
+  const int ranks = table.find("ranks"), name = table.find("set");
   if (size < 0 || time < 0) throw base::Error(file, "needs the columns size_B and time_us");
-  const auto number = [&](const models::Cell& c) {
+  if ((ranks < 0) == (set.ranks == 0))
+    throw base::Error(file, "needs the column ranks where the set states none, and only there");
+  const auto number = [&](const std::vector<models::Cell>& cells, int column) {
+    const models::Cell& c = cells[static_cast<std::size_t>(column)];
     const double value = base::parse_number(c.text, table.where(c), 0, 1e15);
     if (!(value > 0)) throw base::Error(table.where(c), "must be above 0");
     return value;
   };
   std::vector<CollectiveRow> rows;
   for (const auto& cells : table.rows) {
+    if (name >= 0 && cells[static_cast<std::size_t>(name)].text != set.result.name) continue;
     CollectiveRow row;
-    row.size = base::Bytes(number(cells[static_cast<std::size_t>(size)]));
-    row.measured = base::Seconds(number(cells[static_cast<std::size_t>(time)]) * 1e-6);
+    row.size = base::Bytes(number(cells, size));
+    row.ranks = set.ranks;
+    if (ranks >= 0) {
+      const models::Cell& c = cells[static_cast<std::size_t>(ranks)];
+      row.ranks = static_cast<int>(base::parse_integer(c.text, table.where(c), 2, 1 << 20));
+    }
+    row.measured = base::Seconds(number(cells, time) * 1e-6);
     rows.push_back(row);
   }
+  if (rows.empty()) throw base::Error(file, "has no row of set " + set.result.name);
   std::sort(rows.begin(), rows.end(), [](const CollectiveRow& a, const CollectiveRow& b) {
-    return std::tie(a.size.value, a.measured.value) < std::tie(b.size.value, b.measured.value);
+    return std::tie(a.ranks, a.size.value, a.measured.value) <
+           std::tie(b.ranks, b.size.value, b.measured.value);
   });
   return rows;
 }
 
-std::vector<CollectiveRow> rows_of_band(const std::vector<CollectiveRow>& rows, std::size_t band) {
-  std::vector<CollectiveRow> some;
-  for (const CollectiveRow& r : rows)
-    if (collective_band(r.size) == band) some.push_back(r);
-  return some;
-}
-
-void evaluate(Set& s) {
+models::CollectiveGroup group_of(const Set& s, int ranks) {
   models::CollectiveGroup group;
-  group.ranks = s.ranks;
+  group.ranks = ranks;
   group.domains = s.nodes;
-  group.per_domain = s.ranks / s.nodes;
+  group.per_domain = ranks / s.nodes;
   group.intra = s.intra ? &*s.intra : nullptr;
   group.network = s.network ? &*s.network : nullptr;
   group.ports = s.ports;
@@ -114,21 +122,82 @@ void evaluate(Set& s) {
   group.algorithms = s.algorithms;
   group.host = s.host;
   group.generation = s.generation;
+  return group;
+}
+
+void evaluate(Set& s) {
   models::CollectiveTable table;
   if (s.intra) table = models::read_collective_table(*s.intra, s.generation);
-  group.table = &table;
   const models::NcclRelease& release = models::nccl_release(s.nccl);
   for (CollectiveRow& r : s.result.rows) {
+    models::CollectiveGroup group = group_of(s, r.ranks);
+    group.table = &table;
     r.white_box = models::white_box_time(s.op, r.size, group, release).time + s.harness;
     const models::CollectiveChoice c = models::collective_time(s.op, r.size, group, release);
     r.predicted = c.time + s.harness;
     s.result.tabulated = s.result.tabulated || c.measured;
   }
-  for (std::size_t b = 0; b < kCollectiveBands; ++b) {
-    const std::vector<CollectiveRow> rows = rows_of_band(s.result.rows, b);
-    s.result.white_box[b] = collective_error(rows, false);
-    s.result.predicted[b] = collective_error(rows, true);
+}
+
+std::vector<models::CurvePoint> points_of(const Set& s, std::size_t without) {
+  std::vector<models::CurvePoint> points;
+  for (std::size_t i = 0; i < s.result.rows.size(); ++i) {
+    const CollectiveRow& r = s.result.rows[i];
+    if (i != without && r.measured > s.harness)
+      points.push_back({r.size.value, (r.measured - s.harness).value});
   }
+  return points;
+}
+constexpr std::size_t kNone = ~std::size_t{0};
+
+/// More than 15 % above a larger size: a warm-up spike, which no neighbour can predict.
+bool spike(const std::vector<CollectiveRow>& rows, std::size_t row) {
+  for (const CollectiveRow& r : rows)
+    if (r.size > rows[row].size && rows[row].measured > 1.15 * r.measured) return true;
+  return false;
+}
+
+/// Every size inside the log's range, from the others.
+void leave_out(Set& s) {
+  std::vector<CollectiveRow>& rows = s.result.rows;
+  if (s.ranks == 0 || rows.size() < 3) return;
+  for (std::size_t i = 1; i + 1 < rows.size(); ++i) {
+    if (rows[i].size == rows.front().size || rows[i].size == rows.back().size) continue;
+    if (spike(rows, i)) {
+      ++s.result.spikes;
+      continue;
+    }
+    const models::MonotoneCurve curve(points_of(s, i));
+    rows[i].left_out = base::Seconds(curve.at(rows[i].size.value)) + s.harness;
+  }
+}
+
+/// A set from the nearest other one of the same node, by the rule tables are completed with.
+void carry(std::vector<Set>& sets, std::size_t target) {
+  Set& t = sets[target];
+  if (t.result.node.empty() || t.ranks == 0) return;
+  std::vector<models::CollectiveCurve> curves;
+  std::vector<const Set*> from;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const Set& s = sets[i];
+    if (i == target || s.result.node != t.result.node || s.ranks == 0) continue;
+    const auto algorithm =
+        models::usual_algorithm(s.op, group_of(s, s.ranks), models::nccl_release(s.nccl));
+    curves.push_back(
+        models::make_curve(s.op, s.ranks, algorithm, s.result.source, points_of(s, kNone)));
+    from.push_back(&s);
+  }
+  const models::NcclRelease& release = models::nccl_release(t.nccl);
+  const models::CollectiveGroup here = group_of(t, t.ranks);
+  const auto* nearest =
+      models::nearest_curve(curves, t.op, t.ranks, models::usual_algorithm(t.op, here, release));
+  if (nearest == nullptr) return;
+  const Set& source = *from[static_cast<std::size_t>(nearest - curves.data())];
+  const models::CollectiveGroup there = group_of(source, source.ranks);
+  const auto curve = models::carry_over(*nearest, there, t.op, here, release);
+  for (CollectiveRow& r : t.result.rows)
+    if (r.size >= curve.low && r.size <= curve.high)
+      r.carried = models::table_time(curve, r.size, here, release).time + t.harness;
 }
 
 /// Linear between order statistics.
@@ -138,39 +207,6 @@ double quantile(std::vector<double> values, double q) {
   const auto below = static_cast<std::size_t>(position);
   const std::size_t above = std::min(below + 1, values.size() - 1);
   return values[below] + (values[above] - values[below]) * (position - static_cast<double>(below));
-}
-
-std::string cell(const CollectiveError& e) {
-  if (e.points == 0) return "          -";
-  std::string text =
-      base::format_fixed(100 * e.median, 1) + "/" + base::format_fixed(100 * e.p90, 0);
-  text.insert(0, text.size() < 11 ? 11 - text.size() : 0, ' ');
-  return text;
-}
-
-std::string line(std::string label, const std::array<CollectiveError, kCollectiveBands>& box,
-                 const std::array<CollectiveError, kCollectiveBands>* table) {
-  label.resize(std::max<std::size_t>(label.size(), 34), ' ');
-  for (const CollectiveError& e : box) label += cell(e);
-  label += "  |";
-  if (table != nullptr)
-    for (const CollectiveError& e : *table) label += cell(e);
-  return label + "\n";
-}
-
-template <class Keep>
-std::string pooled(const std::string& label, const std::vector<CollectiveSetResult>& results,
-                   Keep keep) {
-  std::array<CollectiveError, kCollectiveBands> box, table;
-  for (std::size_t b = 0; b < kCollectiveBands; ++b) {
-    std::vector<CollectiveRow> rows;
-    for (const CollectiveSetResult& r : results)
-      if (keep(r))
-        for (const CollectiveRow& row : rows_of_band(r.rows, b)) rows.push_back(row);
-    box[b] = collective_error(rows, false);
-    table[b] = collective_error(rows, true);
-  }
-  return line(label, box, &table);
 }
 
 }  // namespace
@@ -187,20 +223,48 @@ std::string_view collective_band_name(std::size_t band) {
   return kNames.at(band);
 }
 
-CollectiveError collective_error(const std::vector<CollectiveRow>& rows, bool table) {
+std::optional<base::Seconds> collective_prediction(const CollectiveRow& row,
+                                                   CollectiveModel model) {
+  switch (model) {
+    case CollectiveModel::WhiteBox:
+      return row.white_box;
+    case CollectiveModel::Table:
+      return row.predicted;
+    case CollectiveModel::LeftOut:
+      return row.left_out;
+    case CollectiveModel::Carried:
+      return row.carried;
+  }
+  return std::nullopt;
+}
+
+CollectiveError collective_error(const std::vector<CollectiveRow>& rows, CollectiveModel model) {
   CollectiveError e;
-  if (rows.empty()) return e;
   std::vector<double> errors, ratios;
   for (const CollectiveRow& r : rows) {
-    const double ratio = (table ? r.predicted : r.white_box) / r.measured;
+    const auto predicted = collective_prediction(r, model);
+    if (!predicted) continue;
+    const double ratio = *predicted / r.measured;
     ratios.push_back(ratio - 1);
     errors.push_back(std::max(ratio, 1 / ratio) - 1);
   }
-  e.points = static_cast<int>(rows.size());
+  if (errors.empty()) return e;
+  e.points = static_cast<int>(errors.size());
   e.median = quantile(errors, 0.5);
   e.p90 = quantile(errors, 0.9);
   e.bias = quantile(ratios, 0.5);
   return e;
+}
+
+CollectiveErrors collective_errors(const std::vector<CollectiveRow>& rows, CollectiveModel model) {
+  CollectiveErrors errors;
+  for (std::size_t b = 0; b < kCollectiveBands; ++b) {
+    std::vector<CollectiveRow> some;
+    for (const CollectiveRow& r : rows)
+      if (collective_band(r.size) == b) some.push_back(r);
+    errors[b] = collective_error(some, model);
+  }
+  return errors;
 }
 
 std::vector<CollectiveSetResult> validate_collectives(const std::string& sets_file) {
@@ -208,46 +272,19 @@ std::vector<CollectiveSetResult> validate_collectives(const std::string& sets_fi
   const std::size_t slash = sets_file.find_last_of('/');
   const std::string folder = slash == std::string::npos ? "" : sets_file.substr(0, slash + 1);
   base::Fields fields(document, document.root);
-  std::vector<CollectiveSetResult> results;
+  std::vector<Set> sets;
   for (const base::Value& item : fields.list("sets")) {
     Set s = parse_set(fields.view(item, "sets"));
-    s.result.rows = read_rows(folder + s.result.name + ".csv");
+    s.result.rows = read_rows(folder + s.file + ".csv", s);
     evaluate(s);
-    results.push_back(std::move(s.result));
+    leave_out(s);
+    sets.push_back(std::move(s));
   }
   fields.done();
+  for (std::size_t i = 0; i < sets.size(); ++i) carry(sets, i);
+  std::vector<CollectiveSetResult> results;
+  for (Set& s : sets) results.push_back(std::move(s.result));
   return results;
-}
-
-bool collectives_within_bounds(const std::vector<CollectiveSetResult>& results) {
-  constexpr std::array<double, kCollectiveBands> kMedian{0.15, 0.15, 0.15, 0.05};
-  constexpr std::array<double, kCollectiveBands> kP90{0.35, 0.35, 0.50, 0.15};
-  for (std::size_t b = 0; b < kCollectiveBands; ++b) {
-    std::vector<CollectiveRow> rows;
-    for (const CollectiveSetResult& r : results)
-      if (r.trust == CollectiveClass::A)
-        for (const CollectiveRow& row : rows_of_band(r.rows, b)) rows.push_back(row);
-    const CollectiveError e = collective_error(rows, false);
-    if (e.median > kMedian[b] || e.p90 > kP90[b]) return false;
-  }
-  return true;
-}
-
-std::string collective_report(const std::vector<CollectiveSetResult>& results) {
-  std::string out = "median / p90 error in %             ";
-  out += "white box: <=64K        <1M       <64M      >=64M  |   with tables\n";
-  for (const CollectiveSetResult& r : results)
-    out +=
-        line(r.name + (r.held_out ? " *" : ""), r.white_box, r.tabulated ? &r.predicted : nullptr);
-  using Result = CollectiveSetResult;
-  out += pooled("class a", results, [](const Result& r) { return r.trust == CollectiveClass::A; });
-  out += pooled("class a, held out", results,
-                [](const Result& r) { return r.trust == CollectiveClass::A && r.held_out; });
-  out += pooled("class b", results, [](const Result& r) { return r.trust == CollectiveClass::B; });
-  out += pooled("class c", results, [](const Result& r) { return r.trust == CollectiveClass::C; });
-  out += pooled("tables against other logs", results,
-                [](const Result& r) { return r.tabulated && !r.table_itself; });
-  return out + "* held out: no constant of the white box was fitted on it\n";
 }
 
 }  // namespace paceline::calibrate

@@ -43,12 +43,14 @@ void show_progress(const std::string& text) {
 
 /// The collective model against public benchmark logs: `nccl` in place of a set.
 int validate_nccl(const ValidateOptions& options) {
-  if (options.rows || !options.json.empty() || !options.plot.empty())
-    throw base::Error("--json, --plot and --rows", "do not go with nccl", "it prints text only");
+  if (options.rows || !options.plot.empty())
+    throw base::Error("--plot and --rows", "do not go with nccl", "--json holds every row");
   const std::string beside = models::set_file(models::set_names().front());
   const std::string folder = beside.substr(0, beside.find_last_of('/') + 1);
   const auto results = calibrate::validate_collectives(folder + "nccl/sets.yaml");
-  answer(calibrate::collective_report(results), "", "");
+  answer(calibrate::collective_report(results),
+         options.json.empty() ? "" : calibrate::collective_json(results, normalised(options)),
+         options.json);
   return calibrate::collectives_within_bounds(results) ? kDone : kAnswerIsNo;
 }
 
@@ -104,7 +106,8 @@ void add_validate(CLI::App& program, int& exit_code) {
       "and the error of one MFU for all rows. 'reaches' says goal, bound, or EXCEEDED.\n"
       "Exit status 1: a bound is exceeded.\n"
       "\n"
-      "'nccl' alone compares the collective model with public nccl-tests logs.\n"
+      "'nccl' alone compares the collective models with public nccl-tests logs: the white box,\n"
+      "every size from the others of its log, every log from others of its node.\n"
       "'systems' alone compares published systems with what their authors claim.\n"
       "\n"
       "  paceline validate\n"

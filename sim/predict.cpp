@@ -43,6 +43,8 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   const EngineOptions engine{scenario.schedule.dispatch};
   p.timeline = shared ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
   p.result = measure(scenario, p.graph, p.timeline);
+  for (std::string& warning : models::unclaimed_groups(p.plan, scenario))
+    p.result.warnings.push_back(std::move(warning));
   if (shared) {
     const double alone = run_reference(p.graph, engine).makespan;
     p.result.network = measure_network(p.graph, p.timeline, alone);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/units.hpp"
@@ -11,9 +13,18 @@
 namespace paceline::models {
 
 struct CollectiveTable;
+struct CollectiveChoice;
 
-enum class CollectiveOp { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendRecv };
-inline constexpr int kCollectiveOps = 6;
+enum class CollectiveOp {
+  AllReduce,
+  AllGather,
+  ReduceScatter,
+  AllToAll,
+  Broadcast,
+  SendRecv,
+  Reduce
+};
+inline constexpr int kCollectiveOps = 7;
 std::string_view to_text(CollectiveOp op);
 
 /// What the group looks like on the machine.
@@ -36,10 +47,14 @@ struct CollectiveGroup {
   std::string_view generation;  ///< Device::generation
   /// Measured times of `intra` (collective_table.hpp), used by groups of one domain; may be null.
   const CollectiveTable* table = nullptr;
+  /// Curves of the user's own logs, made for this very group; they come before `table`.
+  std::shared_ptr<const CollectiveTable> logs;
   /// What NCCL_ALGO and NCCL_PROTO leave, a bit per enumerator. NCCL falls back to rings for the
   /// collectives that have nothing else.
-  unsigned algorithms = ~0u;
+  unsigned algorithms = kNcclAlgorithms;
   unsigned protocols = ~0u;
+  /// NCCL's own cost table chooses (nccl_tuner.hpp), not the white box: its wrong choices too.
+  bool tuner = false;
 };
 
 /// The time and how it comes about.
@@ -65,7 +80,33 @@ CollectiveChoice collective_time(CollectiveOp op, base::Bytes size, const Collec
 CollectiveChoice white_box_time(CollectiveOp op, base::Bytes size, const CollectiveGroup& group,
                                 const NcclRelease& release);
 
-/// Bytes a rank sends, which equal those it receives; averaged over the ranks for Broadcast.
+/// Time of an all-to-all of unequal shares: `bytes[i * ranks + j]` goes from rank i to rank j. The
+/// busiest rank decides, by what it sends or receives.
+CollectiveChoice all_to_all_v_time(std::span<const double> bytes, const CollectiveGroup& group,
+                                   const NcclRelease& release);
+
+/// The white box makes no claim for the group without a log: a link says so (Link::claim: TCPX,
+/// sockets, copies through the host), or it spans several NVLink domains of many nodes (NVL72).
+/// The link's name, or empty.
+std::string_view unclaimed_link(const CollectiveGroup& group);
+
+/// Bytes a rank sends, which equal those it receives; averaged over the ranks for Broadcast and
+/// Reduce.
 base::Bytes bytes_sent_per_rank(CollectiveOp op, base::Bytes size, int ranks);
+
+/// Bytes a rank sends over its device link and over the network, averaged over the ranks. Closed
+/// forms, n ranks in N domains of g, array S:
+///   ring       all-reduce 2S(n-1)/n, gather and scatter S(n-1)/n, of which N/n leave the domain;
+///              broadcast and reduce S(n-N)/n and S(N-1)/n
+///   tree       all-reduce, up and down each of n-1 edges: 2S(n-N)/n and 2S(N-1)/n
+///   NVLS       all-reduce in the switch: S(1 + 1/g), between domains as the tree
+///   hierarchical  all-reduce 2S(g-1)/g and 2(S/g)(N-1)/N; gather and scatter half of that;
+///              broadcast and reduce as the ring
+///   direct     all-to-all S(g-1)/n and S(n-g)/n; a message S
+struct LinkBytes {
+  base::Bytes inside, across;
+};
+LinkBytes bytes_by_link(CollectiveOp op, CollectiveAlgorithm algorithm, base::Bytes size,
+                        int domains, int per_domain);
 
 }  // namespace paceline::models

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.hpp"
+
 namespace paceline::models {
 namespace {
 
@@ -45,14 +47,6 @@ void set_curve(CollectiveCurve& c) {
   c.high = base::Bytes(c.curve.high());
 }
 
-void add_curve(CollectiveTable& table, CollectiveCurve curve) {
-  set_curve(curve);
-  const auto op = static_cast<std::size_t>(curve.op);
-  table.index[op][static_cast<std::size_t>(curve.ranks)] =
-      static_cast<std::uint8_t>(table.curves.size() + 1);
-  table.curves.push_back(std::move(curve));
-}
-
 CollectiveGroup inside(int ranks, const Link& link, std::string_view generation) {
   CollectiveGroup g;
   g.ranks = g.per_domain = ranks;
@@ -61,51 +55,27 @@ CollectiveGroup inside(int ranks, const Link& link, std::string_view generation)
   return g;
 }
 
-/// The measured curve that speaks best for a collective on `ranks`: the same collective first, then
-/// the nearest number of ranks. Null when none of the same algorithm is near enough.
-const CollectiveCurve* nearest_curve(const CollectiveTable& table, CollectiveOp op, int ranks,
-                                     CollectiveAlgorithm algorithm) {
-  const CollectiveCurve* best = nullptr;
-  double least = std::numeric_limits<double>::infinity();
-  for (const CollectiveCurve& c : table.curves) {
-    const double apart = std::abs(std::log2(static_cast<double>(ranks) / c.ranks));
-    if (c.derived || c.algorithm != algorithm || apart > 1) continue;
-    const double distance = apart + (c.op == op ? 0 : 2);
-    if (distance < least) {
-      least = distance;
-      best = &c;
-    }
-  }
-  return best;
-}
-
-CollectiveCurve carry_over(const CollectiveCurve& from, CollectiveOp op, int ranks,
-                           const Link& link, std::string_view generation) {
-  const NcclRelease& release = nccl_release(kReference);
-  const CollectiveGroup here = inside(ranks, link, generation);
-  const CollectiveGroup there = inside(from.ranks, link, generation);
-  CollectiveCurve c;
-  c.op = op;
-  c.ranks = ranks;
-  c.algorithm = from.algorithm;
-  c.source = from.source;
-  c.derived = true;
-  for (const CurvePoint& p : from.points) {
-    const base::Bytes size(p.x * ranks / from.ranks);
-    const double ratio =
-        from.curve.at(p.x) / white_box_time(from.op, base::Bytes(p.x), there, release).time.value;
-    c.points.push_back({size.value, ratio * white_box_time(op, size, here, release).time.value});
-  }
-  return c;
-}
-
 }  // namespace
 
 const CollectiveCurve* CollectiveTable::find(CollectiveOp op, int ranks) const {
-  const auto i = static_cast<std::size_t>(op);
-  if (i >= index.size() || ranks < 0 || ranks > kMaxRanks) return nullptr;
-  const std::uint8_t position = index[i][static_cast<std::size_t>(ranks)];
+  if (ranks < 0) return nullptr;
+  if (ranks > kMaxRanks) {
+    for (const CollectiveCurve& c : curves)
+      if (c.op == op && c.ranks == ranks) return &c;
+    return nullptr;
+  }
+  const std::uint8_t position =
+      index[static_cast<std::size_t>(op)][static_cast<std::size_t>(ranks)];
   return position == 0 ? nullptr : &curves[position - 1u];
+}
+
+void add_curve(CollectiveTable& table, CollectiveCurve curve) {
+  const auto op = static_cast<std::size_t>(curve.op);
+  PACELINE_CHECK(curve.ranks > 0 && table.curves.size() < 255);
+  if (curve.ranks <= CollectiveTable::kMaxRanks)
+    table.index.at(op)[static_cast<std::size_t>(curve.ranks)] =
+        static_cast<std::uint8_t>(table.curves.size() + 1);
+  table.curves.push_back(std::move(curve));
 }
 
 CollectiveTable parse_collective_table(const base::Document& document) {
@@ -123,6 +93,7 @@ CollectiveTable parse_collective_table(const base::Document& document) {
     c.source = entry.text("source");
     parse_points(entry, c);
     entry.done();
+    set_curve(c);
     if (table.find(c.op, c.ranks) != nullptr)
       entry.fail("ranks", "has a curve of this op already", "keep one curve per op and ranks");
     add_curve(table, std::move(c));
@@ -152,18 +123,73 @@ CollectiveTable read_collective_table(const Link& link, std::string_view generat
   return table;
 }
 
+CollectiveAlgorithm usual_algorithm(CollectiveOp op, const CollectiveGroup& group,
+                                    const NcclRelease& release) {
+  return white_box_time(op, base::Bytes(kLarge), group, release).algorithm;
+}
+
+const CollectiveCurve* nearest_curve(std::span<const CollectiveCurve> curves, CollectiveOp op,
+                                     int ranks, CollectiveAlgorithm algorithm) {
+  const CollectiveCurve* best = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const CollectiveCurve& c : curves) {
+    const double apart = std::abs(std::log2(static_cast<double>(ranks) / c.ranks));
+    if (c.derived || c.algorithm != algorithm || apart > 1) continue;
+    const double distance = apart + (c.op == op ? 0 : 2);
+    if (distance < least) {
+      least = distance;
+      best = &c;
+    }
+  }
+  return best;
+}
+
+CollectiveCurve carry_over(const CollectiveCurve& from, const CollectiveGroup& there,
+                           CollectiveOp op, const CollectiveGroup& here,
+                           const NcclRelease& release) {
+  CollectiveCurve c;
+  c.op = op;
+  c.ranks = here.ranks;
+  c.algorithm = from.algorithm;
+  c.source = from.source;
+  c.derived = true;
+  for (const CurvePoint& p : from.points) {
+    const base::Bytes size(p.x * here.ranks / from.ranks);
+    const double ratio =
+        from.curve.at(p.x) / white_box_time(from.op, base::Bytes(p.x), there, release).time.value;
+    c.points.push_back({size.value, ratio * white_box_time(op, size, here, release).time.value});
+  }
+  set_curve(c);
+  return c;
+}
+
+CollectiveCurve make_curve(CollectiveOp op, int ranks, CollectiveAlgorithm algorithm,
+                           std::string source, std::vector<CurvePoint> points) {
+  CollectiveCurve c;
+  c.op = op;
+  c.ranks = ranks;
+  c.algorithm = algorithm;
+  c.source = std::move(source);
+  c.points = std::move(points);
+  set_curve(c);
+  return c;
+}
+
 void complete_table(CollectiveTable& table, const Link& link, std::string_view generation) {
   const std::size_t measured = table.curves.size();
   int most = 0;
   for (std::size_t i = 0; i < measured; ++i) most = std::max(most, table.curves[i].ranks);
   most = std::min({2 * most, 16, CollectiveTable::kMaxRanks});
+  const NcclRelease& release = nccl_release(kReference);
   for (const auto& [name, op] : kTableOps)
     for (int ranks = 2; ranks <= most; ++ranks) {
       if (table.find(op, ranks) != nullptr) continue;
-      const CollectiveChoice large = white_box_time(
-          op, base::Bytes(kLarge), inside(ranks, link, generation), nccl_release(kReference));
-      const CollectiveCurve* from = nearest_curve(table, op, ranks, large.algorithm);
-      if (from != nullptr) add_curve(table, carry_over(*from, op, ranks, link, generation));
+      const CollectiveGroup here = inside(ranks, link, generation);
+      const CollectiveCurve* from =
+          nearest_curve(table.curves, op, ranks, usual_algorithm(op, here, release));
+      if (from == nullptr) continue;
+      const CollectiveGroup there = inside(from->ranks, link, generation);
+      add_curve(table, carry_over(*from, there, op, here, release));
     }
 }
 

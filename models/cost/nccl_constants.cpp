@@ -153,6 +153,8 @@ std::string_view to_text(CollectiveAlgorithm a) {
       return "pat";
     case CollectiveAlgorithm::Direct:
       return "direct";
+    case CollectiveAlgorithm::Hierarchical:
+      return "hierarchical";
   }
   return "";
 }

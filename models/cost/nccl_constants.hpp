@@ -13,8 +13,13 @@
 namespace paceline::models {
 
 /// Ring, Tree and the in-switch reductions of NVSwitch; Pat: NCCL's logarithmic all-gather and
-/// reduce-scatter for one GPU per node; Direct: point-to-point messages, no algorithm.
-enum class CollectiveAlgorithm { Ring, Tree, Nvls, NvlsTree, Pat, Direct };
+/// reduce-scatter for one GPU per node; Direct: point-to-point messages, no algorithm;
+/// Hierarchical: inside the domains, then between them, as frameworks compose it (NCCL itself never
+/// does).
+enum class CollectiveAlgorithm { Ring, Tree, Nvls, NvlsTree, Pat, Direct, Hierarchical };
+/// A bit per algorithm that NCCL chooses from.
+inline constexpr unsigned kNcclAlgorithms =
+    ~(1u << static_cast<unsigned>(CollectiveAlgorithm::Hierarchical));
 enum class CollectiveProtocol { LL, LL128, Simple };
 std::string_view to_text(CollectiveAlgorithm a);
 std::string_view to_text(CollectiveProtocol p);

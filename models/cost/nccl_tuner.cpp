@@ -141,6 +141,7 @@ bool can_run(CollectiveOp op, CollectiveAlgorithm a, CollectiveProtocol p, const
       return nvls && v.nodes > 1 && v.release->nvls_tree_net > 0;
     case CollectiveAlgorithm::Pat:
     case CollectiveAlgorithm::Direct:
+    case CollectiveAlgorithm::Hierarchical:
       return false;
   }
   return false;
@@ -169,6 +170,7 @@ base::Seconds nccl_estimate(CollectiveOp op, CollectiveAlgorithm algorithm,
       break;
     case CollectiveAlgorithm::Pat:
     case CollectiveAlgorithm::Direct:
+    case CollectiveAlgorithm::Hierarchical:
       break;
   }
   return base::Seconds(us * 1e-6);
@@ -181,12 +183,19 @@ CollectiveChoice nccl_choice(CollectiveOp op, base::Bytes size, const Collective
   CollectiveChoice best;
   if (group.ranks <= 1 || size.value <= 0) return best;
   best.time = base::Seconds(kInfinite);
+  const auto allowed = [](unsigned mask, auto bit) {
+    return (mask >> static_cast<unsigned>(bit) & 1u) != 0;
+  };
   for (const A a : {A::Ring, A::Tree, A::Nvls, A::NvlsTree})
     for (const P p : {P::LL, P::LL128, P::Simple}) {
+      if (!allowed(group.algorithms, a) || !allowed(group.protocols, p)) continue;
       const base::Seconds t = nccl_estimate(op, a, p, size, group, release);
       if (t < best.time)
         best = {t, a, p, nccl_estimate(op, a, p, base::Bytes(1), group, release), false};
     }
+  if (best.time.value == kInfinite)  // nothing allowed can run: NCCL falls back to this
+    best = {
+        nccl_estimate(op, A::Ring, P::Simple, size, group, release), A::Ring, P::Simple, {}, false};
   return best;
 }
 

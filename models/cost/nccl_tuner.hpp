@@ -13,7 +13,8 @@ base::Seconds nccl_estimate(CollectiveOp op, CollectiveAlgorithm algorithm,
                             CollectiveProtocol protocol, base::Bytes size,
                             const CollectiveGroup& group, const NcclRelease& release);
 
-/// The combination with the smallest estimate, hence the one NCCL runs without a tuner plugin.
+/// The combination with the smallest estimate among those the group allows, hence the one NCCL runs
+/// without a tuner plugin.
 CollectiveChoice nccl_choice(CollectiveOp op, base::Bytes size, const CollectiveGroup& group,
                              const NcclRelease& release);
 

@@ -106,6 +106,7 @@ Steps ring_steps(CollectiveOp op, const Fabric& f) {
       s = {n - 1, 0, (n - 1) / n};
       break;
     case CollectiveOp::Broadcast:
+    case CollectiveOp::Reduce:
     case CollectiveOp::AllToAll:
     case CollectiveOp::SendRecv:
       s = {n - 1, 0, 1};

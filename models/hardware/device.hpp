@@ -97,6 +97,9 @@ struct Link {
   bool multicast = false;          ///< the switch adds and copies (NVLS)
   /// share of the bandwidth NVLS moves, (1 + 1/n) bytes a byte; 0 without
   double multicast_efficiency = 0;
+  /// false: no figure of a spec describes its collectives (sockets, TCPX, copies through the host);
+  /// predictions over it without a measured log carry a warning
+  bool claim = true;
 
   /// What large transfers reach, one way.
   base::BytesPerSecond rate() const { return bandwidth * efficiency; }

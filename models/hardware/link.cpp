@@ -17,8 +17,11 @@ void read_keys(base::Fields& fields, const SourceList& sources, bool complete, L
   auto number = [&](std::string_view key, auto read) {
     return sourced(fields, key, sources, link.facts, "", read);
   };
-  if (complete || fields.has("kind"))
+  if (complete || fields.has("kind")) {
     link.kind = fields.choice("kind", std::span<const base::Named<LinkKind>>(kLinkKinds));
+    link.claim = link.kind != LinkKind::Tcpx && link.kind != LinkKind::Ethernet;
+  }
+  link.claim = fields.flag("claim", link.claim);
   if (complete || fields.has("bandwidth")) {
     link.bandwidth =
         number("bandwidth", [](base::Fields& f, std::string_view k) { return f.rate(k); });

@@ -261,21 +261,14 @@ double uplink_share(const Cluster& cluster, int first, int last, int block) {
 CollectiveGroup from_layout(const Scenario& s, const GroupLayout& layout, int first, int last,
                             int block, const CollectiveTable* table) {
   const Cluster& cluster = s.cluster;
-  CollectiveGroup group;
-  group.ranks = layout.ranks;
-  group.domains = layout.domains;
-  group.per_domain = layout.ranks_per_domain;
-  group.intra = layout.intra;
-  group.network = layout.network;
-  group.ports = layout.ports_per_domain();
-  group.sharers = layout.network_share;
+  CollectiveGroup group = group_of_layout(cluster, layout);
   group.sharers *= uplink_share(cluster, first, last, block);
+  group.algorithms = s.collectives.algorithms;
+  group.protocols = s.collectives.protocols;
+  group.tuner = s.collectives.tuner;
   const NodeGroup& node = cluster.groups.front();
-  group.host = node.host;
-  group.generation = node.device.generation;
-  for (const Level& level : node.levels) {
-    if (&level.link == layout.intra) group.domain_devices = level.size;
-  }
+  if (s.collectives.logs != nullptr)
+    group.logs = curves_for(*s.collectives.logs, group, nccl_release(s.stack.nccl));
   if (table != nullptr && group.domains == 1 && layout.common == &node.levels.back().link) {
     const int measured_on = table->devices;
     if (measured_on == 0 || measured_on == group.domain_devices) group.table = table;
@@ -348,6 +341,26 @@ CollectiveGroup pair_of(const Scenario& s, int from, int to) {
   const int block = std::max(1, std::abs(to - from) / s.cluster.groups.front().devices_per_node);
   return from_layout(s, layout_of_pair(s.cluster, from, to), std::min(from, to), std::max(from, to),
                      block, nullptr);
+}
+
+std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& s) {
+  std::vector<std::string> found;
+  const auto look = [&](const CollectiveGroup& group, const std::string& what) {
+    const std::string_view link = unclaimed_link(group);
+    if (link.empty() || group.logs != nullptr) return;
+    found.push_back("no claim without a log: " + what + " over " + std::string(link) +
+                    " has no measured times and no model that holds there; name nccl-tests logs "
+                    "of it under collectives.logs");
+  };
+  const auto axis = [&](std::string_view name) {
+    return group_of(plan, s, std::span<const std::string_view>(&name, 1), 0);
+  };
+  look(axis("tp"), "tensor parallelism");
+  look(axis("cp"), "context parallelism");
+  look(data_groups(plan, s).all, "data parallelism");
+  const int stride = plan.meshes.front().axis("pp").stride;
+  if (s.parallel.pp > 1) look(pair_of(s, 0, stride), "pipeline parallelism");
+  return found;
 }
 
 }  // namespace paceline::models

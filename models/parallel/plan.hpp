@@ -89,4 +89,8 @@ DataAxes data_axes(const Plan& plan, const Scenario& scenario);
 /// Two ranks that exchange messages.
 CollectiveGroup pair_of(const Scenario& scenario, int from, int to);
 
+/// A warning for every kind of group whose collectives go over links the white box makes no claim
+/// for (unclaimed_link) and that no log of the scenario speaks for.
+std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& scenario);
+
 }  // namespace paceline::models

@@ -178,6 +178,18 @@ void digest_constants(Digest& d, const Scenario& s) {
   }
 }
 
+/// Logs lie outside the scenario; only what they measured counts.
+void digest_logs(Digest& d, const Scenario& s) {
+  if (s.collectives.logs == nullptr) return;
+  for (const MeasuredLog& m : s.collectives.logs->logs) {
+    for (const std::int64_t n : {static_cast<int>(m.log.op), m.log.ranks, m.log.nodes}) d.add(n);
+    for (const CurvePoint& p : m.curve.points) {
+      d.add(p.x);
+      d.add(p.y);
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view to_text(Recompute recompute) {
@@ -221,6 +233,7 @@ std::string scenario_hash(const Scenario& s) {
   digest_model(digest, s.model);
   digest_machine(digest, s);
   digest_constants(digest, s);
+  digest_logs(digest, s);
   return base::hash_text(s.resolved + digest.text());
 }
 

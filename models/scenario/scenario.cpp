@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/message.hpp"
+#include "models/scenario/collectives.hpp"
 #include "models/scenario/resolved.hpp"
 #include "models/workload/layer_ops.hpp"
 
@@ -317,6 +318,8 @@ Scenario read_scenario(const base::Document& document) {
   s.assumptions = fields.text_list("assumptions");
   s.model = read_model(fields.map("model"), folder_of(document.file));
   read_layout(fields, document, s);
+  if (fields.has("collectives"))
+    read_collectives(fields.map("collectives"), folder_of(document.file), s);
   s.precision = fields.choice<Precision>("precision", kPrecisions, Precision::Bf16);
   read_recompute(fields, s);
   read_attention(fields, s);

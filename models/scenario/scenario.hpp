@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/config.hpp"
-#include "models/cost/collective_table.hpp"
+#include "models/cost/collective_logs.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
 #include "models/scenario/stack.hpp"
@@ -60,6 +60,13 @@ struct GivenCosts {
                    ///< takes the given times
 };
 
+/// How collectives are chosen and what was measured of them, `collectives` of the scenario.
+struct CollectiveSettings {
+  unsigned algorithms = kNcclAlgorithms, protocols = ~0u;  ///< as in CollectiveGroup
+  bool tuner = false;
+  std::shared_ptr<const CollectiveLogs> logs;  ///< null: none
+};
+
 struct Scenario {
   std::string name;
   Model model;
@@ -68,6 +75,7 @@ struct Scenario {
   std::vector<Profile> profiles;  ///< one per NodeGroup of the cluster
   /// measured collectives of each group's outermost device link
   std::vector<CollectiveTable> tables;
+  CollectiveSettings collectives;
   Parallel parallel;
   ScheduleChoice schedule;
   Batch batch;

@@ -55,3 +55,16 @@ TEST_CASE("validate tells bad input from an exceeded bound", "[e2e]") {
   CHECK(validate("/nowhere/set.yaml").exit_code == 2);
   CHECK(validate("--json").exit_code == 2);
 }
+
+TEST_CASE("validate nccl prints and writes the collective models' bounds", "[e2e]") {
+  const Answer text = validate("nccl");
+  CHECK(text.exit_code == 0);
+  CHECK(text.text.find("bound: white box") != std::string::npos);
+  CHECK(text.text.find("EXCEEDED") == std::string::npos);
+  const Answer json = validate("nccl --json -");
+  CHECK(json.exit_code == 0);
+  const auto document = paceline::base::parse_json(json.text, "answer");
+  REQUIRE(paceline::base::find_path(document.root, "command") != nullptr);
+  CHECK(paceline::base::find_path(document.root, "command")->text == "paceline validate nccl");
+  CHECK(validate("nccl --rows").exit_code == 2);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/scenario/collectives.hpp"
+
+#include <filesystem>
+
+#include "base/message.hpp"
+#include "base/text.hpp"
+
+namespace paceline::models {
+namespace {
+
+constexpr std::array<base::Named<CollectiveOp>, kCollectiveOps> kOps{
+    {{"all_reduce", CollectiveOp::AllReduce},
+     {"all_gather", CollectiveOp::AllGather},
+     {"reduce_scatter", CollectiveOp::ReduceScatter},
+     {"all_to_all", CollectiveOp::AllToAll},
+     {"broadcast", CollectiveOp::Broadcast},
+     {"send_recv", CollectiveOp::SendRecv},
+     {"reduce", CollectiveOp::Reduce}}};
+constexpr std::array<base::Named<unsigned>, 6> kAlgorithms{
+    {{"ring", static_cast<unsigned>(CollectiveAlgorithm::Ring)},
+     {"tree", static_cast<unsigned>(CollectiveAlgorithm::Tree)},
+     {"nvls", static_cast<unsigned>(CollectiveAlgorithm::Nvls)},
+     {"nvls-tree", static_cast<unsigned>(CollectiveAlgorithm::NvlsTree)},
+     {"pat", static_cast<unsigned>(CollectiveAlgorithm::Pat)},
+     {"hierarchical", static_cast<unsigned>(CollectiveAlgorithm::Hierarchical)}}};
+constexpr std::array<base::Named<unsigned>, 3> kProtocols{
+    {{"ll", static_cast<unsigned>(CollectiveProtocol::LL)},
+     {"ll128", static_cast<unsigned>(CollectiveProtocol::LL128)},
+     {"simple", static_cast<unsigned>(CollectiveProtocol::Simple)}}};
+constexpr std::array<base::Named<bool>, 2> kChoices{{{"fastest", false}, {"nccl", true}}};
+
+constexpr std::size_t kMaxLogs = 64;
+
+/// A bit per name; everything (`all`) when the key is absent.
+unsigned read_mask(base::Fields& fields, std::string_view key,
+                   std::span<const base::Named<unsigned>> names, unsigned all) {
+  if (!fields.has(key)) return all;
+  unsigned mask = 0;
+  std::vector<std::string> known;
+  for (const auto& [name, bit] : names) known.emplace_back(name);
+  for (const std::string& text : fields.text_list(key)) {
+    bool found = false;
+    for (const auto& [name, bit] : names)
+      if (name == text) {
+        mask |= 1u << bit;
+        found = true;
+      }
+    if (!found)
+      fields.fail(key, "unknown " + base::quote(text), base::suggest(text, known, "one of "));
+  }
+  if (mask == 0) fields.fail(key, "is empty", "leave it out to allow all");
+  return mask;
+}
+
+std::string path_in(const std::string& folder, const std::string& file) {
+  const std::filesystem::path path(file);
+  return path.is_absolute() ? file : (std::filesystem::path(folder) / path).string();
+}
+
+/// One item of `logs`: a file, or a map with what the log leaves out.
+NcclLog read_log(base::Fields& fields, const base::Value& item, std::size_t index,
+                 const std::string& folder) {
+  NcclLogHints hints;
+  if (item.kind == base::Value::Kind::Scalar)
+    return read_nccl_log(path_in(folder, item.text), hints);
+  base::Fields entry = fields.view(item, "logs." + std::to_string(index));
+  const std::string file = entry.text("file");
+  if (entry.has("op")) hints.op = entry.choice<CollectiveOp>("op", kOps);
+  hints.ranks = static_cast<int>(entry.integer("ranks", 2, kMaxLogRanks, 0));
+  hints.nodes = static_cast<int>(entry.integer("nodes", 1, kMaxLogRanks, 0));
+  entry.done();
+  return read_nccl_log(path_in(folder, file), hints);
+}
+
+/// "all_reduce on 16 ranks of 2 nodes from ar.txt, 8 B to 1.00 GiB".
+std::string log_text(const NcclLog& log) {
+  base::Bytes low = log.rows.front().size, high = low;
+  for (const NcclLogRow& row : log.rows) {
+    low = std::min(low, row.size);
+    high = std::max(high, row.size);
+  }
+  std::string text =
+      std::string(to_text(log.op)) + " on " + std::to_string(log.ranks) + " ranks of " +
+      std::to_string(log.nodes) + (log.nodes == 1 ? " node" : " nodes") + " measured in " +
+      base::one_line(log.file) + ", " + base::format_bytes(low) + " to " + base::format_bytes(high);
+  if (!log.nccl.empty()) text += ", NCCL " + log.nccl;
+  for (const std::string& note : log.notes)
+    if (note.find("stated") != std::string::npos || note.find("named") != std::string::npos)
+      text += "; " + note;
+  return text;
+}
+
+}  // namespace
+
+void read_collectives(base::Fields fields, const std::string& folder, Scenario& scenario) {
+  CollectiveSettings& c = scenario.collectives;
+  c.algorithms = read_mask(fields, "algorithm", kAlgorithms, kNcclAlgorithms);
+  c.protocols = read_mask(fields, "protocol", kProtocols, ~0u);
+  c.tuner = fields.choice<bool>("choice", kChoices, false);
+  if (fields.has("logs")) {
+    const bool one = fields.at("logs").kind == base::Value::Kind::Scalar;
+    const std::vector<base::Value> items =
+        one ? std::vector<base::Value>{fields.at("logs")} : fields.list("logs");
+    if (items.size() > kMaxLogs)
+      fields.fail("logs", "has more than " + std::to_string(kMaxLogs) + " files");
+    CollectiveGroup settings;
+    settings.algorithms = c.algorithms;
+    settings.protocols = c.protocols;
+    settings.tuner = c.tuner;
+    auto logs = std::make_shared<CollectiveLogs>();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      logs->logs.push_back(place_log(read_log(fields, items[i], i, folder), scenario.cluster,
+                                     settings, nccl_release(scenario.stack.nccl),
+                                     fields.where(items[i], "logs")));
+      scenario.assumptions.push_back(log_text(logs->logs.back().log));
+    }
+    c.logs = std::move(logs);
+  }
+  fields.done();
+}
+
+}  // namespace paceline::models
