@@ -66,19 +66,35 @@ void read_levels(base::Fields& node, const Reading& in, NodeGroup& group) {
   check_levels(node, "levels", group);
 }
 
+/// The number of `key`, which must be what the topology says where there is one.
+int count_beside(base::Fields& node, std::string_view key, const Reading& in, int high,
+                 const std::optional<NodeTopology>& topology, int NodeTopology::*told) {
+  const int known = topology ? (*topology).*told : 0;
+  if (known > 0 && !node.has(key)) return known;
+  const int stated = in.integer(node, key, 1, high);
+  if (known > 0 && stated != known && key == "devices")
+    node.fail(key, std::to_string(stated) + ", but the topology has " + std::to_string(known));
+  return stated;
+}
+
 NodeGroup read_node(base::Fields node, const Reading& in) {
   NodeGroup group;
   group.device = read_device(node.text("device"), node.where("device"));
-  group.devices_per_node = in.integer(node, "devices", 1, kMaxDevicesPerNode);
+  std::optional<NodeTopology> topology;
+  if (node.has("topology")) topology = read_node_topology(node, in);
+  group.devices_per_node =
+      count_beside(node, "devices", in, kMaxDevicesPerNode, topology, &NodeTopology::devices);
   read_levels(node, in, group);
   if (node.has("network")) {
     group.network = in.link(node, "network", nullptr);
-    group.ports_per_node = in.integer(node, "ports", 1, 1024);
+    group.ports_per_node = count_beside(node, "ports", in, 1024, topology, &NodeTopology::ports);
   } else if (node.has("ports")) {
     node.fail("ports", "stands without 'network'", "name the link of a port, for example ndr400");
   }
-  if (node.has("pcie")) group.pcie = read_pcie(node, in, group);
-  group.host = read_host(node);
+  if (topology) check_node_topology(node, *topology, group);
+  if (node.has("pcie")) group.pcie = read_pcie(node, in, group, topology ? &*topology : nullptr);
+  const bool told = topology && !topology->host.empty() && !node.has("host");
+  group.host = told ? topology->host : read_host(node);
   node.done();
   return group;
 }

@@ -2,6 +2,9 @@
 #include "models/hardware/pcie.hpp"
 
 #include <algorithm>
+#include <filesystem>
+
+#include "base/message.hpp"
 
 namespace paceline::models {
 namespace {
@@ -11,6 +14,10 @@ std::vector<int> spread_over(int count, int bins) {
   std::vector<int> at;
   for (int i = 0; i < count; ++i) at.push_back(static_cast<int>(std::int64_t{i} * bins / count));
   return at;
+}
+
+int sockets_of(const PcieTree& tree) {
+  return *std::max_element(tree.switch_socket.begin(), tree.switch_socket.end()) + 1;
 }
 
 std::string node_name(int node) { return "n" + std::to_string(node); }
@@ -40,26 +47,80 @@ int nics_of(const NodeGroup& group) {
   return std::min(group.devices_per_node, group.ports_per_node);
 }
 
-PcieTree read_pcie(base::Fields& node, const Reading& outer, const NodeGroup& group) {
+PcieTree read_pcie(base::Fields& node, const Reading& outer, const NodeGroup& group,
+                   const NodeTopology* topology) {
   base::Fields fields = node.map("pcie");
   const Reading in{outer.sources, outer.facts, outer.prefix + "pcie."};
   PcieTree tree;
-  const int switches = in.integer(fields, "switches", 1, group.devices_per_node);
-  const int sockets = in.integer(fields, "sockets", 1, switches);
+  const int nics = nics_of(group);
+  if (topology != nullptr) {
+    for (const std::string_view key : {"switches", "sockets"})
+      if (fields.has(key)) fields.fail(key, "stands beside 'topology'", "leave one of them out");
+    if (nics > 0 && group.ports_per_node != topology->ports)
+      node.fail("ports",
+                std::to_string(group.ports_per_node) + ", but the topology has " +
+                    std::to_string(topology->ports),
+                "leave 'ports' or 'pcie' out");
+    tree.device_switch = topology->device_switch;
+    for (int n = 0; n < nics; ++n)
+      tree.nic_switch.push_back(
+          topology
+              ->port_switch[static_cast<std::size_t>(std::int64_t{n} * topology->ports / nics)]);
+    tree.switch_socket = topology->switch_socket;
+  } else {
+    const int switches = in.integer(fields, "switches", 1, group.devices_per_node);
+    const int sockets = in.integer(fields, "sockets", 1, switches);
+    tree.device_switch = spread_over(group.devices_per_node, switches);
+    tree.nic_switch = spread_over(nics, switches);
+    tree.switch_socket = spread_over(switches, sockets);
+  }
   tree.slot = in.link(fields, "slot", nullptr);
   tree.root_port = in.link(fields, "root_port", nullptr);
-  if (sockets > 1) tree.sockets = in.link(fields, "socket_link", nullptr);
+  if (sockets_of(tree) > 1) tree.sockets = in.link(fields, "socket_link", nullptr);
   fields.done();
-  tree.device_switch = spread_over(group.devices_per_node, switches);
-  tree.nic_switch = spread_over(nics_of(group), switches);
-  tree.switch_socket = spread_over(switches, sockets);
   return tree;
+}
+
+NodeTopology read_node_topology(base::Fields& node, const Reading& in) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(node.file()).parent_path();
+  const std::string path = (folder / node.text("topology")).lexically_normal().string();
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored))
+    node.fail("topology", "no file " + base::quote(path),
+              "a path from the folder of the file that names it");
+  const NodeTopology topology = read_topology(path);
+  const auto fact = [&](std::string_view key, int value) {
+    put_fact(in.facts, {in.prefix + std::string(key), std::to_string(value), path});
+  };
+  fact("devices", topology.devices);
+  if (topology.ports > 0 && node.has("network") && !node.has("ports"))
+    fact("ports", topology.ports);
+  return topology;
+}
+
+void check_node_topology(const base::Fields& node, const NodeTopology& topology,
+                         const NodeGroup& group) {
+  for (const Level& level : group.levels) {
+    const bool wired = level.link.kind == LinkKind::NvLink;
+    if (!wired && level.link.kind != LinkKind::NvSwitch) continue;
+    if (topology.nvlinks == 0)
+      node.fail("topology", "has no NVLinks, but the node is joined by " + level.link.name);
+    if (level.size == group.devices_per_node && wired == topology.nvswitch &&
+        group.levels.size() == 1 && topology.devices > 2)
+      node.fail("topology", std::string("has NVLinks ") +
+                                (wired ? "to switches" : "without switches") +
+                                ", but the node is joined by " + level.link.name);
+    if (level.link.lanes > 1 && level.link.lanes != topology.nvlinks)
+      node.fail("topology", "has " + std::to_string(topology.nvlinks) + " NVLinks a device, but " +
+                                level.link.name + " has " + std::to_string(level.link.lanes));
+  }
 }
 
 PcieVertices add_pcie(FabricBuilder& builder, const NodeGroup& group, int node, int first_device) {
   const PcieTree& tree = *group.pcie;
   const std::string name = node_name(node);
-  const int sockets = tree.switch_socket.back() + 1;
+  const int sockets = sockets_of(tree);
   std::vector<int> bridges;
   for (int s = 0; s < sockets; ++s)
     bridges.push_back(

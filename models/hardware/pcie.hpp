@@ -2,6 +2,7 @@
 #pragma once
 #include "models/hardware/fabric_builder.hpp"
 #include "models/hardware/reading.hpp"
+#include "models/hardware/topology.hpp"
 
 /// PCI Express inside nodes: what specs say of it and the wires it makes.
 namespace paceline::models {
@@ -10,8 +11,16 @@ namespace paceline::models {
 int nics_of(const NodeGroup& group);
 
 /// `pcie: {switches: 4, sockets: 2, slot: LINK, root_port: LINK, socket_link: LINK}`: devices and
-/// NICs are spread over the switches in order, the switches over the sockets.
-PcieTree read_pcie(base::Fields& node, const Reading& in, const NodeGroup& group);
+/// NICs are spread over the switches in order, the switches over the sockets. With the topology of
+/// a node at hand that says where they are, and `switches` and `sockets` are not given.
+PcieTree read_pcie(base::Fields& node, const Reading& in, const NodeGroup& group,
+                   const NodeTopology* topology);
+
+/// What a topology file says of the node, in place of `devices`, `ports` and `host`; errors where
+/// the node states something else.
+NodeTopology read_node_topology(base::Fields& node, const Reading& in);
+void check_node_topology(const base::Fields& node, const NodeTopology& topology,
+                         const NodeGroup& group);
 
 /// The vertices of one node's tree.
 struct PcieVertices {
