@@ -87,6 +87,7 @@ class Fields {
   Fields(const Document& document, const Value& map, std::string path = "");
 
   const std::string& path() const { return path_; }
+  const std::string& file() const { return document_->file; }  ///< of the document
   bool has(std::string_view key);           ///< present and not null
   const Value* find(std::string_view key);  ///< null when absent
   const Value& at(std::string_view key);    ///< Error when absent

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "models/hardware/fabric.hpp"
 #include "models/scenario/set.hpp"
 #include "models/scenario/stack.hpp"
 #include "models/scenario/system.hpp"
@@ -46,6 +47,22 @@ Entry model_entry(const std::string& name) {
 template <class Spec>
 Entry spec_entry(const Spec& spec) {
   return {spec.name, spec.summary, models::describe(spec), spec.facts};
+}
+
+std::string cluster_fabric(const std::string& name) {
+  const models::Cluster cluster = models::read_cluster(name);
+  const models::Fabric fabric = models::make_fabric(cluster);
+  std::string text = "  fabric: " + models::fabric_text(cluster) + ", " +
+                     std::to_string(fabric.vertices.size()) + " vertices, " +
+                     std::to_string(fabric.wires.size()) + " wires";
+  const base::BytesPerSecond half = models::bisection_bandwidth(fabric);
+  if (half.value > 0) text += ", bisection " + base::format_rate(half) + " one way";
+  const std::string cut = models::unreachable_pair(fabric);
+  return text + (cut.empty() ? "" : "\n  " + cut) + "\n";
+}
+
+std::string cluster_dot(const std::string& name) {
+  return models::to_dot(models::make_fabric(models::read_cluster(name)));
 }
 
 Entry stack_entry(const std::string& name) {
@@ -121,7 +138,8 @@ constexpr Kind kKinds[] = {
      [](const std::string& name) { return spec_entry(models::read_link(name)); }},
     {"clusters", "cluster", "presets for `cluster: {preset: NAME}`",
      [] { return models::spec_names("cluster"); },
-     [](const std::string& name) { return spec_entry(models::read_cluster(name)); }},
+     [](const std::string& name) { return spec_entry(models::read_cluster(name)); },
+     &cluster_fabric, &cluster_dot},
     {"stacks", "stack", "training frameworks: their kernels and what they overlap",
      [] { return models::spec_names("stack"); }, &stack_entry},
     {"sets", "set", "published measurements that `paceline validate` compares with",

@@ -24,6 +24,9 @@ struct Kind {
   std::string_view summary;
   std::vector<std::string> (*names)();
   Entry (*entry)(const std::string& name);  ///< name is one of names()
+  /// Lines that take longer to work out, for a single entry; null: none.
+  std::string (*more)(const std::string& name) = nullptr;
+  std::string (*dot)(const std::string& name) = nullptr;  ///< its picture; null: none
 };
 
 /// All kinds, in the order they are shown.

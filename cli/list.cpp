@@ -16,6 +16,7 @@ namespace {
 struct ListOptions {
   std::optional<std::string> kind, name;
   std::string json;
+  bool dot = false;
 };
 
 std::string columns(const std::vector<std::pair<std::string, std::string>>& rows) {
@@ -65,7 +66,13 @@ void list_entry(const Kind& kind, const std::string& name, const ListOptions& op
     throw base::Error("unknown " + std::string(kind.singular) + " " + base::quote(name) + "; " +
                       base::suggest(name, names, "one of"));
   }
-  const Entry entry = kind.entry(name);
+  if (options.dot) {
+    if (kind.dot == nullptr)
+      throw base::Error("--dot draws clusters, not " + std::string(kind.name));
+    return print(kind.dot(name));
+  }
+  Entry entry = kind.entry(name);
+  if (kind.more != nullptr) entry.text += kind.more(name);
   base::JsonWriter json;
   json.begin_object()
       .field("schema", "paceline-list-1")
@@ -88,6 +95,10 @@ const Kind& find_kind(const std::string& word) {
 }
 
 void run_list(const ListOptions& options) {
+  if (options.dot && !options.name)
+    throw base::Error("--dot needs the name of a cluster: paceline list clusters NAME --dot");
+  if (options.dot && !options.json.empty())
+    throw base::Error("--dot stands beside --json; ask for one of them");
   if (!options.kind) return list_kinds(options);
   const Kind& kind = find_kind(*options.kind);
   if (!options.name) return list_entries(kind, options);
@@ -102,12 +113,14 @@ void add_list(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<ListOptions>();
   list->add_option("KIND", options->kind, "devices, models, ...; without: the kinds there are");
   list->add_option("NAME", options->name, "one of them, with its numbers and their sources");
+  list->add_flag("--dot", options->dot, "the network of a cluster as Graphviz text");
   add_json_option(*list, options->json);
   list->footer(
       "Examples:\n"
       "  paceline list                     the kinds\n"
       "  paceline list devices             all devices, one a line\n"
-      "  paceline list devices h100-sxm    one device: every number and where it comes from");
+      "  paceline list devices h100-sxm    one device: every number and where it comes from\n"
+      "  paceline list clusters eos --dot | dot -Tsvg -o eos.svg    a picture of its network");
   list->callback([options, &exit_code] {
     run_list(*options);
     exit_code = kDone;

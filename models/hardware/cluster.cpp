@@ -3,37 +3,11 @@
 #include <cstdint>
 
 #include "models/hardware/device.hpp"
-#include "models/hardware/sourced.hpp"
+#include "models/hardware/fabric_reader.hpp"
+#include "models/hardware/pcie.hpp"
 
 namespace paceline::models {
 namespace {
-
-/// One cluster being read: where its numbers come from and where they are recorded.
-struct Reading {
-  const SourceList& sources;
-  std::vector<Fact>& facts;
-  std::string prefix;  ///< "" or "groups.1."
-
-  int integer(base::Fields& fields, std::string_view key, int low, int high) const {
-    const auto read = [&](base::Fields& f, std::string_view k) { return f.integer(k, low, high); };
-    return static_cast<int>(sourced(fields, key, sources, facts, prefix, read));
-  }
-  double number(base::Fields& fields, std::string_view key, double low, double high) const {
-    const auto read = [&](base::Fields& f, std::string_view k) { return f.number(k, low, high); };
-    return sourced(fields, key, sources, facts, prefix, read);
-  }
-
-  /// A link by name or in place; what a map states is recorded with the cluster's own numbers.
-  Link link(base::Fields& fields, std::string_view key, const Link* under) const {
-    Link read = read_link_at(fields, key, sources, under);
-    const base::Value& node = fields.at(key);
-    for (const base::Field& field : node.fields)
-      for (const Fact& fact : read.facts)
-        if (fact.key == field.key)
-          put_fact(facts, {prefix + std::string(key) + "." + fact.key, fact.value, fact.source});
-    return read;
-  }
-};
 
 std::string read_host(base::Fields& fields) {
   static constexpr std::array<base::Named<std::string_view>, 3> kHosts{
@@ -92,18 +66,35 @@ void read_levels(base::Fields& node, const Reading& in, NodeGroup& group) {
   check_levels(node, "levels", group);
 }
 
+/// The number of `key`, which must be what the topology says where there is one.
+int count_beside(base::Fields& node, std::string_view key, const Reading& in, int high,
+                 const std::optional<NodeTopology>& topology, int NodeTopology::*told) {
+  const int known = topology ? (*topology).*told : 0;
+  if (known > 0 && !node.has(key)) return known;
+  const int stated = in.integer(node, key, 1, high);
+  if (known > 0 && stated != known && key == "devices")
+    node.fail(key, std::to_string(stated) + ", but the topology has " + std::to_string(known));
+  return stated;
+}
+
 NodeGroup read_node(base::Fields node, const Reading& in) {
   NodeGroup group;
   group.device = read_device(node.text("device"), node.where("device"));
-  group.devices_per_node = in.integer(node, "devices", 1, kMaxDevicesPerNode);
+  std::optional<NodeTopology> topology;
+  if (node.has("topology")) topology = read_node_topology(node, in);
+  group.devices_per_node =
+      count_beside(node, "devices", in, kMaxDevicesPerNode, topology, &NodeTopology::devices);
   read_levels(node, in, group);
   if (node.has("network")) {
     group.network = in.link(node, "network", nullptr);
-    group.ports_per_node = in.integer(node, "ports", 1, 1024);
+    group.ports_per_node = count_beside(node, "ports", in, 1024, topology, &NodeTopology::ports);
   } else if (node.has("ports")) {
     node.fail("ports", "stands without 'network'", "name the link of a port, for example ndr400");
   }
-  group.host = read_host(node);
+  if (topology) check_node_topology(node, *topology, group);
+  if (node.has("pcie")) group.pcie = read_pcie(node, in, group, topology ? &*topology : nullptr);
+  const bool told = topology && !topology->host.empty() && !node.has("host");
+  group.host = told ? topology->host : read_host(node);
   node.done();
   return group;
 }
@@ -121,6 +112,9 @@ void take_devices(base::Fields& fields, const Reading& in, NodeGroup& group) {
     if (level.size <= 1 || (!levels.empty() && levels.back().size == level.size)) continue;
     levels.push_back(std::move(level));
   }
+  if (after < before && group.pcie)
+    fields.fail("devices", "the nodes of the preset have a PCIe tree for " + std::to_string(before),
+                "describe the node inline");
   group.levels = std::move(levels);
   group.devices_per_node = after;
   if (after > 1) check_levels(fields, "devices", group);
@@ -135,6 +129,9 @@ void override_network(base::Fields& fields, const Reading& in, NodeGroup& group)
       fields.fail("ports", "the preset has no network", "name the link of a port under 'network'");
     group.ports_per_node = in.integer(fields, "ports", 1, 1024);
   }
+  if (group.pcie && nics_of(group) != static_cast<int>(group.pcie->nic_switch.size()))
+    fields.fail("ports", "the nodes of the preset have a PCIe tree for other ports",
+                "describe the node inline");
   if (fields.has("network") && group.ports_per_node == 0)
     fields.fail("ports", "missing", "the preset has no network: say how many ports a node has");
   if (!fields.has("efficiency")) return;
@@ -228,6 +225,7 @@ void read_body(base::Fields& fields, const SourceList& sources, Cluster& cluster
     fields.fail("node", "missing", "give preset, node or groups");
   read_oversubscription(fields, in, cluster);
   check_cluster(fields, fields.has("groups") ? "groups" : "nodes", cluster);
+  if (fields.has("fabric")) read_fabric(fields, sources, cluster);
 }
 
 Cluster read_preset(base::Fields& fields) {
@@ -242,8 +240,17 @@ Cluster read_preset(base::Fields& fields) {
   if (fields.has("nodes"))
     cluster.groups.front().nodes = in.integer(fields, "nodes", 1, kMaxDevices);
   if (cluster.groups.size() == 1) apply_overrides(fields, in, cluster.groups.front());
+  if (!fields.has("fabric") && !cluster.fabric.kind.empty())
+    for (const std::string_view key : {"oversubscription", "nodes_per_switch"})
+      if (fields.has(key))
+        fields.fail(key, "'" + cluster.name + "' states its fabric", "state a fabric of your own");
   read_oversubscription(fields, in, cluster);
-  check_cluster(fields, fields.has("nodes") ? "nodes" : "preset", cluster);
+  const std::string_view changed = fields.has("nodes") ? "nodes" : "preset";
+  check_cluster(fields, changed, cluster);
+  if (fields.has("fabric"))
+    read_fabric(fields, sources, cluster);
+  else
+    check_fabric(fields, changed, cluster);
   return cluster;
 }
 

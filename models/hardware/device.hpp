@@ -8,6 +8,8 @@
 
 #include "base/config.hpp"
 #include "base/units.hpp"
+#include "models/hardware/fabric_spec.hpp"
+#include "models/hardware/link.hpp"
 
 namespace paceline::models {
 
@@ -19,12 +21,6 @@ inline constexpr std::array<base::Named<Precision>, 4> kPrecisions{{{"fp32", Pre
 std::string_view to_text(Precision p);
 /// Bytes of one element as stored and sent: 4, 2, 2, 1.
 double element_bytes(Precision p);
-
-/// One number of a spec: its dotted key, its text as written and where it comes from. "unknown"
-/// with an empty source says that no public figure was found.
-struct Fact {
-  std::string key, value, source;
-};
 
 /// Where no figure of the device is known: the mean of A100, H100, MI250 and MI210 over GPT and LLaMA
 /// models (arXiv 2507.03114, abstract: 18.9 %, at most 40 %).
@@ -54,57 +50,6 @@ struct Device {
   double overlap_slowdown = kOverlapSlowdown;
 };
 
-enum class LinkKind {
-  NvLink,
-  NvSwitch,
-  Xgmi,
-  Pcie,
-  Infiniband,
-  Roce,
-  Efa,
-  Slingshot,
-  OmniPath,
-  Tcpx,
-  Ethernet
-};
-
-inline constexpr std::array<base::Named<LinkKind>, 11> kLinkKinds{
-    {{"nvlink", LinkKind::NvLink},
-     {"nvswitch", LinkKind::NvSwitch},
-     {"xgmi", LinkKind::Xgmi},
-     {"pcie", LinkKind::Pcie},
-     {"infiniband", LinkKind::Infiniband},
-     {"roce", LinkKind::Roce},
-     {"efa", LinkKind::Efa},
-     {"slingshot", LinkKind::Slingshot},
-     {"omni-path", LinkKind::OmniPath},
-     {"tcpx", LinkKind::Tcpx},
-     {"ethernet", LinkKind::Ethernet}}};
-std::string_view to_text(LinkKind kind);
-
-/// One kind of link (models/specs/link/NAME.yaml).
-struct Link {
-  std::string name;
-  std::string source;       ///< the sources of its numbers, joined
-  std::string summary;      ///< one line
-  std::string note;         ///< may be empty
-  std::vector<Fact> facts;  ///< every number with its source, in file order
-  LinkKind kind = LinkKind::Infiniband;
-  base::BytesPerSecond bandwidth;  ///< per device (inside a node) or per port (network), one way
-  int lanes = 1;                   ///< NVLink links per device; 1 for networks
-  double efficiency = 1;           ///< share of the bandwidth large transfers reach
-  base::Seconds latency;           ///< one hop of a small (LL) message
-  bool multicast = false;          ///< the switch adds and copies (NVLS)
-  /// share of the bandwidth NVLS moves, (1 + 1/n) bytes a byte; 0 without
-  double multicast_efficiency = 0;
-  /// false: no figure of a spec describes its collectives (sockets, TCPX, copies through the host);
-  /// predictions over it without a measured log carry a warning
-  bool claim = true;
-
-  /// What large transfers reach, one way.
-  base::BytesPerSecond rate() const { return bandwidth * efficiency; }
-};
-
 /// Devices closer than the network: `size` consecutive device indices share `link`.
 struct Level {
   int size = 1;
@@ -116,10 +61,11 @@ struct NodeGroup {
   Device device;
   int nodes = 1;
   int devices_per_node = 8;
-  std::vector<Level> levels;  ///< innermost first; the last may span nodes (NVL72)
-  Link network;               ///< one port
-  int ports_per_node = 0;     ///< 0: a single-node machine without a network
-  std::string host;           ///< intel or amd: NCCL's ceilings depend on it
+  std::vector<Level> levels;       ///< innermost first; the last may span nodes (NVL72)
+  Link network;                    ///< one port
+  int ports_per_node = 0;          ///< 0: a single-node machine without a network
+  std::string host;                ///< intel or amd: NCCL's ceilings depend on it
+  std::optional<PcieTree> pcie{};  ///< absent: a device reaches its ports past no other
   int devices() const { return nodes * devices_per_node; }
 };
 
@@ -140,6 +86,7 @@ struct Cluster {
   std::vector<NodeGroup> groups;
   double oversubscription = 1;  ///< downlink over uplink bandwidth above the first switch
   int nodes_per_switch = 0;  ///< consecutive nodes below one first switch; 0: every group crosses
+  FabricSpec fabric{};       ///< the network in detail; kind is empty when none is stated
   int devices() const;
   /// Index of the group a device lies in, and its node counted over all groups; devices are
   /// numbered through the groups in order. `device` must lie in the cluster (checked).

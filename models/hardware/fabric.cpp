@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "base/message.hpp"
-#include "models/hardware/fabric_builder.hpp"
-#include "models/hardware/fabric_spec.hpp"
+#include "base/text.hpp"
+#include "models/hardware/pcie.hpp"
 
 namespace paceline::models {
 namespace {
@@ -65,7 +65,8 @@ void add_device(FabricBuilder& builder, const Stand& stand, int device,
   const int vertex = builder.fabric.device_vertex[static_cast<std::size_t>(device)];
   for (std::size_t l = 0; l < group.levels.size(); ++l) {
     const Level& level = group.levels[l];
-    if (level.size <= 1) continue;
+    const bool tree = group.pcie && level.link.kind == LinkKind::Pcie;
+    if (level.size <= 1 || tree) continue;
     LevelState& state = levels[l];
     if (state.domain != inside / level.size) {
       state.domain = inside / level.size;
@@ -77,10 +78,11 @@ void add_device(FabricBuilder& builder, const Stand& stand, int device,
   }
 }
 
-void add_nics(FabricBuilder& builder, const NodeGroup& group, int node, int first_device) {
+void add_nics(FabricBuilder& builder, const NodeGroup& group, int node, int first_device,
+              const PcieVertices& pcie) {
   const int devices = group.devices_per_node, ports = group.ports_per_node;
-  if (ports == 0) return;
-  const int nics = std::min(devices, ports);
+  const int nics = nics_of(group);
+  if (nics == 0) return;
   const base::BytesPerSecond rate = group.network.rate() * (static_cast<double>(ports) / nics);
   // Past the device's own connection nothing reaches its NIC.
   const base::BytesPerSecond host = group.device.host_bandwidth;
@@ -90,9 +92,21 @@ void add_nics(FabricBuilder& builder, const NodeGroup& group, int node, int firs
     builder.nics.push_back({vertex, node, n, rate, group.network.latency});
   }
   const std::size_t own = builder.nics.size() - static_cast<std::size_t>(nics);
+  std::vector<Uplink> slots;
+  if (group.pcie)
+    for (std::size_t n = 0; n < group.pcie->nic_switch.size(); ++n) {
+      const auto at = static_cast<std::size_t>(group.pcie->nic_switch[n]);
+      slots.push_back(
+          builder.join(builder.nics[own + n].vertex, pcie.switches[at], group.pcie->slot.rate()));
+    }
   for (int d = 0; d < devices; ++d) {
     const auto n = static_cast<std::size_t>(std::int64_t{d} * nics / devices);
     const int vertex = builder.fabric.device_vertex[static_cast<std::size_t>(first_device + d)];
+    if (group.pcie) {
+      const Uplink way = lead_to_nic(builder, *group.pcie, pcie, slots[n], d, static_cast<int>(n));
+      builder.hung.push_back({vertex, way});
+      continue;
+    }
     builder.hang(vertex, builder.nics[own + n].vertex, host.value > 0 ? host : rate);
   }
 }
@@ -111,7 +125,9 @@ void add_nodes(FabricBuilder& builder) {
             builder.add_vertex(name, VertexKind::Device, *at, d);
       }
       for (int d = first; d < first + per_node; ++d) add_device(builder, stand, d, levels);
-      add_nics(builder, *stand.group, *at, first);
+      PcieVertices pcie;
+      if (stand.group->pcie) pcie = add_pcie(builder, *stand.group, *at, first);
+      add_nics(builder, *stand.group, *at, first, pcie);
     }
   }
 }
@@ -141,8 +157,9 @@ std::vector<int> sorted_nodes(const Cluster& cluster, std::span<const int> used)
   return nodes;
 }
 
-/// What the keys oversubscription and nodes_per_switch mean.
+/// The fabric that is stated, or what oversubscription and nodes_per_switch mean.
 FabricSpec spec_of(const Cluster& cluster) {
+  if (!cluster.fabric.kind.empty()) return cluster.fabric;
   FabricSpec spec;
   spec.kind = "switch";
   if (cluster.nodes_per_switch == 0 && cluster.oversubscription <= 1) return spec;
@@ -177,6 +194,26 @@ std::string_view to_text(VertexKind kind) {
   return {};
 }
 
+std::string fabric_text(const Cluster& cluster) {
+  const FabricSpec spec = spec_of(cluster);
+  const auto n = [](int value) { return std::to_string(value); };
+  if (cluster.groups.front().ports_per_node == 0) return "inside the nodes only";
+  std::string text = spec.kind;
+  if (spec.kind == "dragonfly")
+    text += " of " + n(spec.groups) + " groups of " + n(spec.routers_per_group) + " routers of " +
+            n(spec.nodes_per_router) + " nodes";
+  if (spec.kind == "torus")
+    text += " of " + n(spec.dims[0]) + " x " + n(spec.dims[1]) + " x " + n(spec.dims[2]);
+  if (spec.nodes_per_leaf > 0) text += " of " + n(spec.nodes_per_leaf) + " nodes a leaf";
+  if (spec.spines > 0) text += ", " + n(spec.spines) + " spines";
+  if (spec.oversubscription > 1)
+    text += ", oversubscription " + base::format_fixed(spec.oversubscription, 2);
+  if (!spec.sites.empty())
+    text += " (" + n(static_cast<int>(spec.sites.size())) + ", " +
+            n(static_cast<int>(spec.wan.size())) + " links)";
+  return text;
+}
+
 Fabric make_fabric(const Cluster& cluster, std::span<const int> nodes_used) {
   FabricBuilder builder{cluster, sorted_nodes(cluster, nodes_used), {}, {}, {}};
   const std::int64_t devices = devices_on(cluster, builder.nodes);
@@ -186,10 +223,14 @@ Fabric make_fabric(const Cluster& cluster, std::span<const int> nodes_used) {
                       "at most " + std::to_string(kMaxFabricDevices) + " (2^20) are supported");
   builder.fabric.device_vertex.assign(static_cast<std::size_t>(cluster.devices()), -1);
   add_nodes(builder);
+  FabricPart part{0, 0, "", builder.nics};
+  for (const NodeGroup& group : cluster.groups) part.nodes += group.nodes;
   const FabricSpec spec = spec_of(cluster);
-  for (const FabricKind& kind : fabric_kinds())
-    if (kind.name == spec.kind && !builder.nics.empty()) kind.build(builder, spec);
-  return builder.finish();
+  if (!part.nics.empty()) fabric_kind(spec.kind).build(builder, spec, part);
+  Fabric fabric = builder.finish();
+  // Wires of nodes that are not built do not matter.
+  apply_faults(fabric, spec.faults);
+  return fabric;
 }
 
 }  // namespace paceline::models

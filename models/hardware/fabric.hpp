@@ -30,12 +30,6 @@ struct Vertex {
   int device = -1;  ///< index in the cluster; -1: no device
 };
 
-/// From `at` on the wire carries this much; 0: it is dead.
-struct RateChange {
-  base::Seconds at;
-  base::BytesPerSecond bandwidth;
-};
-
 /// One direction of a wire. Bandwidth is what large transfers reach, ports together (Link::rate()
 /// times ports); 0: broken from the start.
 struct Wire {
@@ -50,6 +44,12 @@ struct Wire {
 /// The wires between a vertex and one nearer to the top of a tree.
 struct Uplink {
   int up = -1, down = -1;
+  int lead = -1;  ///< into Fabric::leads: wires before `up` and after `down`; -1: none
+};
+
+/// The way of a device to its NIC through a PCIe tree, without the last wire.
+struct Lead {
+  std::vector<int> up, down;
 };
 
 struct Fabric {
@@ -67,12 +67,16 @@ struct Fabric {
   std::vector<int> uplink_first;  ///< by vertex, into uplinks
   std::vector<Uplink> uplinks;
   std::vector<int> top, depth;  ///< by vertex: end of its chain of uplinks, and its length
-  void (*between)(const Fabric& fabric, int from_top, int to_top,
+  void (*between)(const Fabric& fabric, int from_device, int to_device,
                   std::vector<int>& route) = nullptr;
   std::vector<int> shape;  ///< what `between` needs: sizes and tables of its own
+  std::vector<Lead> leads;
+  bool broken = false;  ///< some wire is dead from the start: routes go round it
 
   std::span<const Uplink> uplinks_of(int vertex) const;
   std::span<const int> wires_from(int vertex) const;
+  /// The top of the network above a device.
+  int network_top(int device) const;
 };
 
 /// Most devices a fabric is built for.
@@ -86,7 +90,25 @@ inline constexpr int kMaxFabricDevices = 1 << 20;
 Fabric make_fabric(const Cluster& cluster, std::span<const int> nodes_used = {});
 
 /// Wires a message passes from one device to another, in order; none from a device to itself.
-/// Deterministic; takes no longer for larger fabrics. Error naming both ends when there is no way.
+/// Deterministic; takes no longer for larger fabrics, but searches where a wire is broken. Both
+/// devices must be built (checked). Error naming both ends when there is no way.
 std::vector<int> route(const Fabric& fabric, int from_device, int to_device);
+
+/// Marks wires as broken and adds their changes; names of wires that are not built are ignored.
+void apply_faults(Fabric& fabric, std::span<const WireFault> faults);
+
+/// "no way leads from device n0.g0 to device n3.g1" for some pair of built devices that broken
+/// wires cut apart; empty when there is none.
+std::string unreachable_pair(const Fabric& fabric);
+
+/// What the lower half of the nodes (of one node: of its devices) can send to the upper half at the
+/// same time, all wires used at best: a maximum flow. 0 for a single device.
+base::BytesPerSecond bisection_bandwidth(const Fabric& fabric);
+
+/// "fat-tree of 8 nodes a leaf, oversubscription 2", one line.
+std::string fabric_text(const Cluster& cluster);
+
+/// Graphviz text. Nodes that hang on the same switches are drawn as one when there are many.
+std::string to_dot(const Fabric& fabric);
 
 }  // namespace paceline::models

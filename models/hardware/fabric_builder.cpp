@@ -58,6 +58,12 @@ std::span<const int> Fabric::wires_from(int vertex) const {
   return std::span(out_wires).subspan(first, last - first);
 }
 
+int Fabric::network_top(int device) const {
+  const int vertex = device_vertex[static_cast<std::size_t>(device)];
+  const int nic = wires[static_cast<std::size_t>(uplinks_of(vertex).back().up)].to;
+  return top[static_cast<std::size_t>(nic)];
+}
+
 int FabricBuilder::add_vertex(std::string name, VertexKind kind, int node, int device) {
   fabric.vertices.push_back({std::move(name), kind, node, device});
   return static_cast<int>(fabric.vertices.size()) - 1;
@@ -70,12 +76,17 @@ int FabricBuilder::add_wire(int from, int to, base::BytesPerSecond bandwidth,
   return static_cast<int>(fabric.wires.size()) - 1;
 }
 
-Uplink FabricBuilder::hang(int child, int parent, base::BytesPerSecond bandwidth,
+Uplink FabricBuilder::join(int child, int parent, base::BytesPerSecond bandwidth,
                            base::Seconds latency) {
   const int up = add_wire(child, parent, bandwidth, latency);
   const int down = add_wire(parent, child, bandwidth);
-  hung.push_back({child, {up, down}});
   return {up, down};
+}
+
+Uplink FabricBuilder::hang(int child, int parent, base::BytesPerSecond bandwidth,
+                           base::Seconds latency) {
+  hung.push_back({child, join(child, parent, bandwidth, latency)});
+  return hung.back().second;
 }
 
 Fabric FabricBuilder::finish() {
@@ -92,21 +103,20 @@ Fabric FabricBuilder::finish() {
   return std::move(fabric);
 }
 
-base::BytesPerSecond node_rate(const Cluster& cluster, int node) {
-  return nodes_rate(cluster, node, 1);
-}
-
-base::BytesPerSecond nodes_rate(const Cluster& cluster, int first, int count) {
+base::BytesPerSecond nodes_rate(const Cluster& cluster, const FabricPart& part, int first,
+                                int count) {
   base::BytesPerSecond total;
-  const std::int64_t last = std::int64_t{first} + count;
+  const std::int64_t stop = std::int64_t{first} + count;
+  const std::int64_t part_end = std::int64_t{part.first_node} + part.nodes;
   std::int64_t begin = 0;
-  for (std::size_t g = 0; g < cluster.groups.size(); ++g) {
-    const NodeGroup& group = cluster.groups[g];
-    const bool open = g + 1 == cluster.groups.size();
-    const std::int64_t end = open ? std::max(last, begin + group.nodes) : begin + group.nodes;
-    const std::int64_t here = std::min(end, last) - std::max<std::int64_t>(begin, first);
+  for (const NodeGroup& group : cluster.groups) {
+    const std::int64_t group_end = begin + group.nodes;
+    // The group of the part's last node stands for all slots beyond.
+    const std::int64_t end = group_end >= part_end ? std::max(stop, group_end) : group_end;
+    const std::int64_t here = std::min(end, stop) - std::max<std::int64_t>(begin, first);
     if (here > 0) total += group.network.rate() * group.ports_per_node * static_cast<double>(here);
-    begin = end;
+    if (group_end >= part_end) break;
+    begin = group_end;
   }
   return total;
 }

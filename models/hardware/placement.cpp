@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include "models/hardware/site_layout.hpp"
+
 namespace paceline::models {
 namespace {
 
@@ -228,17 +230,27 @@ base::BytesPerSecond GroupLayout::node_rate() const {
 }
 
 GroupLayout layout_of(const Cluster& cluster, std::span<const int> devices) {
-  return finish(tally(cluster, Listed(devices.begin(), devices.end())), cluster);
+  GroupLayout layout = finish(tally(cluster, Listed(devices.begin(), devices.end())), cluster);
+  if (has_sites(cluster)) over_sites(cluster, members_by_site(cluster, devices), layout);
+  return layout;
 }
 
 GroupLayout layout_of(const Cluster& cluster, int first, std::int64_t stride, int count) {
   PACELINE_CHECK(first >= 0 && stride >= 1 && count >= 1);
-  return finish(tally(cluster, Run{first, stride, count}), cluster);
+  GroupLayout layout = finish(tally(cluster, Run{first, stride, count}), cluster);
+  if (has_sites(cluster))
+    over_sites(cluster, members_by_site(cluster, first, stride, count), layout);
+  return layout;
 }
 
 GroupLayout layout_of(const Cluster& cluster, int first, std::span<const Axis> axes) {
   const std::vector<Axis> all = merged(axes);
   if (all.size() == 1) return layout_of(cluster, first, all[0].stride, all[0].count);
+  if (has_sites(cluster)) {
+    const Listed listed = list(first, all);
+    const std::vector<int> devices(listed.begin(), listed.end());
+    return layout_of(cluster, std::span<const int>(devices));
+  }
   GroupLayout layout = tally(cluster, Run{first, all[0].stride, all[0].count});
   std::int64_t extent = (all[0].count - 1) * all[0].stride;
   for (std::size_t i = 1; i < all.size(); ++i) {
@@ -253,7 +265,9 @@ GroupLayout layout_of(const Cluster& cluster, int first, std::span<const Axis> a
 
 GroupLayout layout_of_pair(const Cluster& cluster, int from, int to) {
   const std::array<int, 2> pair{from, to};
-  return layout_of(cluster, std::span<const int>(pair));
+  GroupLayout layout = layout_of(cluster, std::span<const int>(pair));
+  if (layout.sites > 1) one_way(cluster, from, to, layout);
+  return layout;
 }
 
 }  // namespace paceline::models

@@ -18,8 +18,9 @@ struct LayoutStep {
 };
 
 /// A domain is a node, or several nodes that share a device link (NVL72): the largest set of
-/// devices that reach each other without the network. Pointers lead into the Cluster, which must
-/// outlive this.
+/// devices that reach each other without the network. Where a group spans sites, a domain is a
+/// site, and the network is the slowest of the ways between neighbours on the ring of its sites.
+/// Pointers lead into the Cluster, which must outlive this.
 struct GroupLayout {
   int ranks = 0;
   int domains = 0;           ///< domains the group touches; above 1 the network takes part
@@ -37,13 +38,14 @@ struct GroupLayout {
   int devices_per_node = 0;       ///< of the same nodes
   double network_share = 1;  ///< sibling groups on the node's ports: devices over members per node
   double oversubscription = 1;  ///< of the cluster, when the network takes part
+  int sites = 1;                ///< sites the group touches, 1 where a cluster states none
 
   std::array<LayoutStep, kMaxLevels> steps{};  ///< device links used, innermost first
   int step_count = 0;
 
   bool crosses_network() const { return domains > 1; }
   /// Network ports the group's nodes of one domain have together; network_share divides these too.
-  int ports_per_domain() const { return ports_per_node * nodes_per_domain; }
+  int ports_per_domain() const { return sites > 1 ? 1 : ports_per_node * nodes_per_domain; }
   /// What the slowest node of the group can send, one way, while its sibling groups do the same:
   /// ports times their large-message rate over the share; 0 without a network.
   base::BytesPerSecond node_rate() const;
@@ -66,7 +68,8 @@ GroupLayout layout_of(const Cluster& cluster, int first, std::int64_t stride, in
 /// sized without listing, others are listed. All indices distinct.
 GroupLayout layout_of(const Cluster& cluster, int first, std::span<const Axis> axes);
 
-/// The link a message between two different devices goes over at its slowest, as a pair layout.
+/// The link a message between two different devices goes over at its slowest, as a pair layout;
+/// between sites that of its direction.
 GroupLayout layout_of_pair(const Cluster& cluster, int from, int to);
 
 }  // namespace paceline::models

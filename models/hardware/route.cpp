@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "models/hardware/fabric.hpp"
+#include "models/hardware/fabric_search.hpp"
 
 namespace paceline::models {
 namespace {
@@ -46,6 +46,12 @@ std::pair<int, int> shared_uplinks(const Fabric& fabric, int from, int to) {
   throw base::Error("no way leads from device " + name(from) + " to device " + name(to));
 }
 
+bool alive(const Fabric& fabric, const std::vector<int>& wires) {
+  return std::all_of(wires.begin(), wires.end(), [&](int w) {
+    return fabric.wires[static_cast<std::size_t>(w)].bandwidth.value > 0;
+  });
+}
+
 }  // namespace
 
 std::vector<int> route(const Fabric& fabric, int from_device, int to_device) {
@@ -64,11 +70,22 @@ std::vector<int> route(const Fabric& fabric, int from_device, int to_device) {
   const Uplink first = joined ? a[static_cast<std::size_t>(i)] : a.back();
   const Uplink last = joined ? b[static_cast<std::size_t>(j)] : b.back();
 
-  std::vector<int> wires{first.up}, down{last.down};
+  std::vector<int> wires, down;
+  if (first.lead >= 0) wires = fabric.leads[static_cast<std::size_t>(first.lead)].up;
+  wires.push_back(first.up);
+  if (last.lead >= 0) {
+    const std::vector<int>& after = fabric.leads[static_cast<std::size_t>(last.lead)].down;
+    down.assign(after.rbegin(), after.rend());
+  }
+  down.push_back(last.down);
   const int start = end_of(fabric, first.up), stop = end_of(fabric, last.up);
   meet(fabric, start, stop, wires, down);
-  if (!joined) fabric.between(fabric, top_of(fabric, start), top_of(fabric, stop), wires);
+  if (!joined) fabric.between(fabric, from_device, to_device, wires);
   wires.insert(wires.end(), down.rbegin(), down.rend());
+  if (fabric.broken && !alive(fabric, wires)) {
+    wires = shortest_route(fabric, from, to);
+    if (wires.empty()) no_way(fabric, from, to);
+  }
   return wires;
 }
 

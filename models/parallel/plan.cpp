@@ -276,6 +276,13 @@ CollectiveGroup from_layout(const Scenario& s, const GroupLayout& layout, int fi
   return group;
 }
 
+/// Whether a group that straddles more of the machine is the one all others wait for.
+bool slower(const GroupLayout& a, const GroupLayout& b) {
+  if (a.sites != b.sites) return a.sites > b.sites;
+  if (a.sites > 1) return a.node_rate() < b.node_rate();
+  return a.domains > b.domains;
+}
+
 CollectiveGroup group_over(const Scenario& s, std::span<const Axis> axes, int first) {
   std::vector<Axis> used;
   std::int64_t last = first;
@@ -294,7 +301,7 @@ CollectiveGroup group_over(const Scenario& s, std::span<const Axis> axes, int fi
     const int groups = std::min(kLooked, s.parallel.world_size() / size);
     for (int g = 1; g < groups; ++g) {
       const GroupLayout other = layout_of(s.cluster, g * size, used);
-      if (other.domains > layout.domains) layout = other;
+      if (slower(other, layout)) layout = other;
     }
   }
   return from_layout(s, layout, first, static_cast<int>(last), s.cluster.nodes_per_switch,

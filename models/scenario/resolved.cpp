@@ -119,7 +119,55 @@ void digest_model(Digest& d, const Model& m) {
   for (const int kind : m.layers) d.add(std::int64_t{kind});
 }
 
+/// Nothing for clusters that state no fabric: their hashes are those of before there were any.
+void digest_fabric(Digest& d, const FabricSpec& f) {
+  if (f.kind.empty()) return;
+  d.add(f.kind);
+  for (const int n : {f.nodes_per_leaf, f.spines, f.groups, f.routers_per_group, f.nodes_per_router,
+                      f.links_per_pair, f.dims[0], f.dims[1], f.dims[2]}) {
+    d.add(std::int64_t{n});
+  }
+  for (const double x :
+       {f.oversubscription, f.local.value, f.global.value, f.switch_latency.value}) {
+    d.add(x);
+  }
+  const auto changes = [&](const std::vector<RateChange>& list) {
+    for (const RateChange& c : list) {
+      d.add(c.at.value);
+      d.add(c.bandwidth.value);
+    }
+  };
+  for (const SiteSpec& site : f.sites) {
+    d.add(std::int64_t{site.nodes});
+    d.add(std::int64_t{site.zone});
+    d.add(site.uplink.value);
+    d.add(site.uplink_latency.value);
+    digest_fabric(d, site.inside);
+  }
+  for (const WanLink& link : f.wan) {
+    d.add(std::int64_t{link.from});
+    d.add(std::int64_t{link.to});
+    for (const double x : {link.bandwidth.value, link.latency.value, link.cap_per_flow}) d.add(x);
+    changes(link.changes);
+  }
+  for (const WireFault& fault : f.faults) {
+    d.add(fault.wire + (fault.broken ? " broken" : ""));
+    changes(fault.changes);
+  }
+}
+
+void digest_pcie(Digest& d, const PcieTree& tree) {
+  for (const Link* link : {&tree.slot, &tree.root_port, &tree.sockets}) {
+    d.add(link->rate().value);
+    d.add(link->latency.value);
+  }
+  for (const auto* list : {&tree.device_switch, &tree.nic_switch, &tree.switch_socket}) {
+    for (const int n : *list) d.add(std::int64_t{n});
+  }
+}
+
 void digest_machine(Digest& d, const Scenario& s) {
+  digest_fabric(d, s.cluster.fabric);
   d.add(s.cluster.oversubscription);
   d.add(std::int64_t{s.cluster.nodes_per_switch});
   for (const NodeGroup& g : s.cluster.groups) {
@@ -136,6 +184,7 @@ void digest_machine(Digest& d, const Scenario& s) {
     }
     d.add(g.network.bandwidth.value * g.network.efficiency);
     d.add(g.network.latency.value);
+    if (g.pcie) digest_pcie(d, *g.pcie);
   }
 }
 

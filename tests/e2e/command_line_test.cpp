@@ -88,3 +88,18 @@ TEST_CASE("a reader that goes away changes nothing, a full disk is an error", "[
   CHECK(full.err.find("standard output") != std::string::npos);
   CHECK(count_lines(full.err) == 1);
 }
+
+TEST_CASE("list clusters NAME tells of the network and draws it", "[e2e]") {
+  const auto text = run_program("list clusters torus-4x4x4");
+  CHECK(text.exit_code == 0);
+  CHECK(text.out.find("fabric: torus of 4 x 4 x 4, 192 vertices, 640 wires, bisection 1.60 TB/s") !=
+        std::string::npos);
+  const auto dot = run_program("list clusters frontier --dot");
+  CHECK(dot.exit_code == 0);
+  CHECK(dot.out.starts_with("digraph fabric {"));
+  CHECK(dot.out.find("\"group0\" -> \"group1\"") != std::string::npos);
+  CHECK(run_program("list devices a100-pcie --dot").exit_code == 2);
+  CHECK(run_program("list clusters --dot").exit_code == 2);
+  if (run_shell("command -v dot").exit_code != 0) return;  // Graphviz is not everywhere
+  CHECK(run_shell("'" PACELINE_BINARY "' list clusters eos --dot | dot -Tsvg").exit_code == 0);
+}

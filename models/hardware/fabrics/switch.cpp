@@ -3,9 +3,12 @@
 
 namespace paceline::models::fabrics {
 
-void switch_fabric(FabricBuilder& builder, const FabricSpec&) {
-  const int hub = builder.add_vertex("switch", VertexKind::Switch);
-  for (const NicPort& nic : builder.nics) builder.hang(nic.vertex, hub, nic.rate, nic.latency);
+void read_switch(FabricInput&, FabricSpec&) {}
+
+int build_switch(FabricBuilder& builder, const FabricSpec&, const FabricPart& part) {
+  const int hub = builder.add_vertex(part.prefix + "switch", VertexKind::Switch);
+  for (const NicPort& nic : part.nics) builder.hang(nic.vertex, hub, nic.rate, nic.latency);
+  return hub;
 }
 
 }  // namespace paceline::models::fabrics

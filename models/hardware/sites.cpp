@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/dijkstra_shortest_paths.hpp>
+#include <limits>
+
+#include "base/message.hpp"
+#include "models/hardware/fabric_reader.hpp"
+
+namespace paceline::models {
+namespace {
+
+/// Fewer links first, then less latency.
+struct Way {
+  int links = 0;
+  double latency = 0;
+  auto operator<=>(const Way&) const = default;
+};
+
+struct WanEdge {
+  Way way{1, 0};
+  int link = -1;
+};
+
+using WanGraph =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, WanEdge>;
+
+Way join(const Way& a, const Way& b) {
+  if (a.links == std::numeric_limits<int>::max() || b.links == std::numeric_limits<int>::max())
+    return {std::numeric_limits<int>::max(), 0};
+  return {a.links + b.links, a.latency + b.latency};
+}
+
+WanGraph graph_of(const FabricSpec& spec) {
+  WanGraph graph(spec.sites.size());
+  for (std::size_t l = 0; l < spec.wan.size(); ++l) {
+    const WanLink& link = spec.wan[l];
+    if (!(link.bandwidth.value > 0)) continue;  // broken
+    boost::add_edge(static_cast<std::size_t>(link.from), static_cast<std::size_t>(link.to),
+                    WanEdge{{1, link.latency.value}, static_cast<int>(l)}, graph);
+  }
+  return graph;
+}
+
+/// Remembers the link by which every site was last reached on a better way.
+struct LastLink : boost::dijkstra_visitor<> {
+  std::vector<int>* last;
+  explicit LastLink(std::vector<int>& l) : last(&l) {}
+  template <class Edge>
+  void edge_relaxed(Edge edge, const WanGraph& graph) {
+    (*last)[boost::target(edge, graph)] = graph[edge].link;
+  }
+};
+
+std::vector<int> last_links(const WanGraph& graph, std::size_t from) {
+  std::vector<int> last(boost::num_vertices(graph), -1);
+  std::vector<Way> ways(boost::num_vertices(graph));
+  boost::dijkstra_shortest_paths(graph, from,
+                                 boost::weight_map(boost::get(&WanEdge::way, graph))
+                                     .distance_map(boost::make_iterator_property_map(
+                                         ways.begin(), boost::get(boost::vertex_index, graph)))
+                                     .distance_compare(std::less<Way>())
+                                     .distance_combine(&join)
+                                     .distance_inf(Way{std::numeric_limits<int>::max(), 0})
+                                     .distance_zero(Way{0, 0})
+                                     .visitor(LastLink(last)));
+  return last;
+}
+
+/// The links that zones bring: each place to the zone it lies in, and back.
+void add_zone_links(FabricSpec& spec) {
+  for (std::size_t s = 0; s < spec.sites.size(); ++s) {
+    const SiteSpec& site = spec.sites[s];
+    if (site.zone < 0) continue;
+    const double rate = site.uplink.value > 0 ? site.uplink.value : kMaxWireRate;
+    // The uplink of a site carries its latency itself.
+    const base::Seconds latency = site.nodes > 0 ? base::Seconds() : site.uplink_latency;
+    const int here = static_cast<int>(s);
+    spec.wan.push_back({here, site.zone, base::BytesPerSecond(rate), latency, 0, {}, true});
+    spec.wan.push_back({site.zone, here, base::BytesPerSecond(rate), latency, 0, {}, true});
+  }
+}
+
+/// Latency adds up along the way from site a to site b, the slowest part sets the rate.
+SitePair pair_over(const Cluster& cluster, std::size_t a, std::size_t b) {
+  const FabricSpec& spec = cluster.fabric;
+  const SiteSpec &from = spec.sites[a], &to = spec.sites[b];
+  SitePair pair;
+  pair.link.name = from.name + ">" + to.name;
+  pair.link.kind = LinkKind::Wan;
+  double rate = kMaxWireRate;
+  for (const SiteSpec* site : {&from, &to})
+    if (site->uplink.value > 0) rate = std::min(rate, site->uplink.value);
+  pair.link.latency = cluster.groups.front().network.latency + from.uplink_latency;
+  for (std::size_t at = b; at != a;) {
+    const auto via = static_cast<std::size_t>(spec.via[a * spec.sites.size() + at]);
+    const WanLink& link = spec.wan[via];
+    rate = std::min(rate, link.bandwidth.value);
+    pair.link.latency += wire_latency(link, cluster);
+    if (link.cap_per_flow > 0 && (pair.cap_per_flow == 0 || link.cap_per_flow < pair.cap_per_flow))
+      pair.cap_per_flow = link.cap_per_flow;
+    at = static_cast<std::size_t>(link.from);
+  }
+  pair.link.bandwidth = base::BytesPerSecond(rate);
+  return pair;
+}
+
+}  // namespace
+
+void settle_sites(const base::Fields& fields, std::string_view key, FabricSpec& spec) {
+  add_zone_links(spec);
+  const WanGraph graph = graph_of(spec);
+  const std::size_t all = spec.sites.size();
+  std::size_t sites = 0;
+  while (sites < all && spec.sites[sites].nodes > 0) ++sites;
+  spec.via.clear();
+  for (std::size_t a = 0; a < all; ++a) {
+    const std::vector<int> last = last_links(graph, a);
+    spec.via.insert(spec.via.end(), last.begin(), last.end());
+  }
+  for (std::size_t a = 0; a < sites; ++a)
+    for (std::size_t b = 0; b < sites; ++b)
+      if (a != b && spec.via[a * all + b] < 0)
+        fields.fail(key,
+                    "no way leads from site " + base::quote(spec.sites[a].name) + " to site " +
+                        base::quote(spec.sites[b].name),
+                    "give a link between them, or links by way of others");
+}
+
+void settle_pairs(Cluster& cluster) {
+  FabricSpec& spec = cluster.fabric;
+  const auto sites = static_cast<std::size_t>(std::count_if(
+      spec.sites.begin(), spec.sites.end(), [](const auto& s) { return s.nodes > 0; }));
+  spec.pairs.clear();
+  for (std::size_t a = 0; a < sites; ++a)
+    for (std::size_t b = 0; b < sites; ++b)
+      spec.pairs.push_back(a == b ? SitePair{} : pair_over(cluster, a, b));
+}
+
+base::Seconds wire_latency(const WanLink& link, const Cluster& cluster) {
+  if (link.of_zone) return link.latency;
+  const base::Seconds hop = cluster.groups.front().network.latency;
+  return std::max(base::Seconds(0), link.latency - hop);
+}
+
+}  // namespace paceline::models
