@@ -88,9 +88,9 @@ class Fields {
 
   const std::string& path() const { return path_; }
   const std::string& file() const { return document_->file; }  ///< of the document
-  bool has(std::string_view key);           ///< present and not null
-  const Value* find(std::string_view key);  ///< null when absent
-  const Value& at(std::string_view key);    ///< Error when absent
+  bool has(std::string_view key);                              ///< present and not null
+  const Value* find(std::string_view key);                     ///< null when absent
+  const Value& at(std::string_view key);                       ///< Error when absent
 
   std::string text(std::string_view key);
   std::string text(std::string_view key, std::string_view fallback);

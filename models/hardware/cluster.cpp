@@ -167,7 +167,8 @@ NodeGroup read_preset_group(base::Fields& fields, const Reading& in) {
     fields.fail("preset", "'" + preset.name + "' has nodes of several kinds",
                 "name its kinds one by one");
   for (const Fact& fact : preset.facts)
-    if (fact.key != "nodes" && fact.key != "oversubscription" && fact.key != "nodes_per_switch")
+    if (fact.key != "nodes" && fact.key != "oversubscription" && fact.key != "nodes_per_switch" &&
+        !fact.key.starts_with("fabric."))  // how the nodes are joined is the cluster's to say
       in.facts.push_back({in.prefix + fact.key, fact.value, fact.source});
   NodeGroup group = preset.groups.front();
   group.nodes = in.integer(fields, "nodes", 1, kMaxDevices);

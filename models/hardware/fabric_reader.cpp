@@ -80,8 +80,9 @@ void check_faults(const base::Fields& fields, std::string_view key, const Cluste
   Fabric fabric = make_fabric(whole);
   std::vector<std::string> names;
   for (const Wire& wire : fabric.wires) names.push_back(wire.name);
+  std::sort(names.begin(), names.end());
   for (const WireFault& fault : cluster.fabric.faults)
-    if (std::find(names.begin(), names.end(), fault.wire) == names.end())
+    if (!std::binary_search(names.begin(), names.end(), fault.wire))
       fields.fail(key, "the fabric has no wire " + base::quote(fault.wire),
                   base::suggest(fault.wire, names, "one of"));
   apply_faults(fabric, cluster.fabric.faults);
@@ -107,6 +108,11 @@ base::BytesPerSecond FabricInput::rate(std::string_view key) {
   if (!(rate.value > 0)) fields.fail(key, "must be above 0");
   if (!(rate.value <= kMaxWireRate)) fields.fail(key, "must be at most 1000 TB/s");
   return rate;
+}
+
+void FabricInput::check_wires(std::string_view key, double count) const {
+  if (count <= kMaxFabricWires) return;
+  fields.fail(key, "a network of more than 2^21 wires", "make it smaller");
 }
 
 base::Seconds FabricInput::latency(std::string_view key) {

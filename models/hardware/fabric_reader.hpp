@@ -29,6 +29,8 @@ struct FabricInput {
   int group(std::string_view key);
   /// `changes: [{at: 10 s, bandwidth: 1 Gb/s}]`, ascending in time; none when absent.
   std::vector<RateChange> changes();
+  /// Error when the switches alone would have more than kMaxFabricWires.
+  void check_wires(std::string_view key, double count) const;
   FabricInput entry(base::Fields& view, const std::string& name) const;
 };
 

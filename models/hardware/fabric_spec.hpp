@@ -83,6 +83,7 @@ struct SiteSpec {
 
 /// Largest numbers a fabric may state.
 inline constexpr int kMaxSites = 128;
-inline constexpr double kMaxWireRate = 1e15;  ///< B/s
+inline constexpr int kMaxFabricWires = 1 << 21;  ///< between switches
+inline constexpr double kMaxWireRate = 1e15;     ///< B/s
 
 }  // namespace paceline::models

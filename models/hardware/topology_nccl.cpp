@@ -90,7 +90,8 @@ class Reader {
 
   /// `dev` of the <gpu> inside, where NCCL has written one.
   int device_number(std::size_t pci, int fallback) const {
-    for (std::size_t e = pci + 1; e < elements_.size(); ++e)
+    for (std::size_t e = pci + 1;
+         e < elements_.size() && elements_[e].parent >= static_cast<int>(pci); ++e)
       if (elements_[e].name == "gpu" && elements_[e].parent == static_cast<int>(pci))
         return number(elements_[e], "dev", 0, 1 << 20);
     return fallback;

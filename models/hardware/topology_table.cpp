@@ -10,6 +10,8 @@
 namespace paceline::models {
 namespace {
 
+constexpr std::size_t kMaxColumns = 512;
+
 /// How near two parts are, from the legend of nvidia-smi; NVn tells nothing of PCI Express.
 enum class Near { Self, Switch, Bridges, Host, Node, System, NvLink };
 
@@ -106,9 +108,8 @@ class Table {
       if (std::find(names_.begin(), names_.end(), word.text) != names_.end())
         fail(line, word.column, base::quote(word.text) + " stands twice");
       names_.push_back(word.text);
+      if (names_.size() > kMaxColumns) fail(line, word.column, "more than 512 columns");
     }
-    if (names_.size() > 2 * static_cast<std::size_t>(kMaxTopologyDevices))
-      fail(line, 1, "more than 2048 columns");
     cells_.resize(names_.size());
     numa_.assign(names_.size(), "");
   }
@@ -124,7 +125,8 @@ class Table {
       const Cell cell = cell_of(word, line);
       if ((cell.near == Near::Self) != (c == row))
         fail(line, word.column,
-             base::quote(word.text) + " between " + names_[row] + " and " + names_[c],
+             base::quote(word.text) + " between " + base::quote(names_[row]) + " and " +
+                 base::quote(names_[c]),
              "X stands where row and column meet");
       cells_[row].push_back(cell);
     }
@@ -157,8 +159,10 @@ class Table {
     for (std::size_t r = 0; r < names_.size(); ++r)
       for (std::size_t c = 0; c < r; ++c)
         if (cells_[r][c].near != cells_[c][r].near || cells_[r][c].links != cells_[c][r].links)
-          fail(lines_[r], 1, names_[r] + " and " + names_[c] + " are joined in two ways",
-               "the table must be symmetric");
+          fail(
+              lines_[r], 1,
+              base::quote(names_[r]) + " and " + base::quote(names_[c]) + " are joined in two ways",
+              "the table must be symmetric");
   }
 
   /// Smallest member of everything joined, directly or not, by one of the relations.
@@ -192,7 +196,7 @@ class Table {
       node.nvswitch = node.nvswitch || sum > kMostLinks;
       if (r > 0 && links != node.nvlinks)
         fail(lines_[r], 1,
-             names_[r] + " has " + std::to_string(links) + " NVLinks, others have " +
+             base::quote(names_[r]) + " has " + std::to_string(links) + " NVLinks, others have " +
                  std::to_string(node.nvlinks));
       node.nvlinks = links;
     }
@@ -218,7 +222,7 @@ NodeTopology parse_topology(std::string_view text, const std::string& file) {
 }
 
 NodeTopology read_topology(const std::string& path) {
-  return parse_topology(base::read_file(path, 4u << 20), path);
+  return parse_topology(base::read_file(path, 1u << 20), path);
 }
 
 }  // namespace paceline::models

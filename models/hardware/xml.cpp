@@ -35,14 +35,16 @@ class XmlReader {
   }
 
  private:
-  std::string where(std::size_t at) const {
-    const std::string_view before = text_.substr(0, at);
-    const auto lines = std::count(before.begin(), before.end(), '\n');
-    const auto start = before.rfind('\n');
-    const std::size_t column = start == std::string_view::npos ? at + 1 : at - start;
-    return file_ + ":" + std::to_string(lines + 1) + ":" + std::to_string(column);
+  std::string where(std::size_t at) {
+    if (at < seen_) seen_ = line_start_ = 0, line_ = 1;
+    for (; seen_ < at; ++seen_) {
+      if (text_[seen_] != '\n') continue;
+      ++line_;
+      line_start_ = seen_ + 1;
+    }
+    return file_ + ":" + std::to_string(line_) + ":" + std::to_string(at - line_start_ + 1);
   }
-  [[noreturn]] void fail(const std::string& problem, const std::string& hint = "") const {
+  [[noreturn]] void fail(const std::string& problem, const std::string& hint = "") {
     throw base::Error(where(std::min(at_, text_.size())), problem, hint);
   }
   bool starts(std::string_view word) const { return text_.substr(at_).starts_with(word); }
@@ -126,6 +128,7 @@ class XmlReader {
   std::string_view text_;
   const std::string& file_;
   std::size_t at_ = 0;
+  std::size_t seen_ = 0, line_start_ = 0, line_ = 1;  ///< of the last place named
   std::vector<XmlElement> elements_;
   std::vector<int> open_;
 };

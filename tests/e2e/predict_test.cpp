@@ -289,3 +289,13 @@ TEST_CASE("the help of run, check and compare explains and gives examples", "[e2
     CHECK(count_lines(ran.out) >= 12);
   }
 }
+
+TEST_CASE("a job over sites is held up by the way between them", "[e2e]") {
+  const std::string sites = PACELINE_SOURCE "/tests/e2e/good/sites.yaml";
+  const auto step = [&](const std::string& options) {
+    const Ran ran = run_program("run '" + sites + "' " + options + " --json -");
+    REQUIRE(ran.exit_code == 0);
+    return number(parse_json(ran.out, "result").root, "step_time_s");
+  };
+  CHECK(step("") > 5 * step("--set cluster.fabric=switch"));
+}

@@ -83,6 +83,9 @@ void read_dragonfly(FabricInput& in, FabricSpec& spec) {
   spec.routers_per_group = in.integer("routers_per_group", 1, 1024);
   spec.nodes_per_router = in.integer("nodes_per_router", 1, 1024);
   spec.links_per_pair = in.integer("links_per_pair", 1, 1024);
+  const double groups = spec.groups, routers = spec.routers_per_group;
+  in.check_wires("groups",
+                 groups * routers * (routers - 1) + groups * (groups - 1) * spec.links_per_pair);
   spec.local = in.rate("local");
   spec.global = in.rate("global");
   spec.switch_latency = in.latency("switch_latency");

@@ -29,6 +29,7 @@ void through_a_spine(const Fabric& fabric, int from_device, int to_device,
 void read_leaf_spine(FabricInput& in, FabricSpec& spec) {
   spec.nodes_per_leaf = in.group("nodes_per_leaf");
   spec.spines = in.integer("spines", 1, 1024);
+  in.check_wires("spines", 2.0 * spec.spines * (1 + in.nodes / spec.nodes_per_leaf));
   spec.global = in.rate("uplink");
   spec.switch_latency = in.latency("switch_latency");
 }

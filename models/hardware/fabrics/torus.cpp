@@ -84,8 +84,7 @@ void read_torus(FabricInput& in, FabricSpec& spec) {
     if (d > 0 && !in.fields.has(kDims[d])) continue;
     spec.dims[d] = in.integer(kDims[d], 1, 4096);
     routers *= spec.dims[d];
-    if (routers > kMaxFabricDevices)
-      in.fields.fail(kDims[d], "a torus of more than 2^20 routers", "make it smaller");
+    in.check_wires(kDims[d], 6.0 * static_cast<double>(routers));
   }
   spec.local = in.rate("link");
   spec.switch_latency = in.latency("switch_latency");

@@ -70,7 +70,11 @@ TEST_CASE("what is wrong with a network is said where it stands", "[models]") {
       "links_per_pair: 1, local: 1 GB/s, global: 1 GB/s}",
       "4 nodes, but the dragonfly has places for 1");
   check_error("{kind: torus, x: 3, link: 1 GB/s}", "4 nodes, but the torus has places for 3");
-  check_error("{kind: torus, x: 4096, y: 4096, link: 1 GB/s}", "more than 2^20 routers");
+  check_error(
+      "{kind: dragonfly, groups: 4096, routers_per_group: 1, nodes_per_router: 1, "
+      "links_per_pair: 1024, local: 1 GB/s, global: 1 GB/s}",
+      "more than 2^21 wires");
+  check_error("{kind: torus, x: 4096, y: 4096, link: 1 GB/s}", "more than 2^21 wires");
   check_error("{kind: torus, x: 4, link: 1 GB/s, switch_latency: 2 min}", "between 0 and 60 s");
   CHECK(error_of(kNode + "nodes_per_switch: 2, fabric: switch").find("stands beside 'fabric'") !=
         std::string::npos);

@@ -105,14 +105,14 @@ TEST_CASE("what is wrong with a topology is said where it stands", "[models]") {
   check_error("", "no table of GPUs");
   check_error("hello\nworld\n", "no table of GPUs");
   check_error(" GPU0 GPU1\nGPU0 X NV4\n", "'GPU1' has a column and no row");
-  check_error(" GPU0 GPU1\nGPU0 X NV4\nGPU1 NV2 X\n", "node.txt:3:1: GPU1 and GPU0 are joined in");
+  check_error(" GPU0 GPU1\nGPU0 X NV4\nGPU1 NV2 X\n", "node.txt:3:1: 'GPU1' and 'GPU0' are joined");
   check_error(" GPU0 GPU1\nGPU0 X\n", "node.txt:2:6: row of 1 cells for 2 columns");
   check_error(" GPU0 GPU1\nGPU0 X QPI\nGPU1 QPI X\n", "node.txt:2:8: unknown connection 'QPI'");
   check_error(" GPU0 GPU1\nGPU0 SYS X\n", "X stands where row and column meet");
   check_error(" GPU0 GPU0\n", "'GPU0' stands twice");
   check_error(" GPU0 GPU1\nGPU0 X SYS\nGPU0 X SYS\n", "has a second row");
   check_error(" GPU0 GPU1 GPU2\nGPU0 X NV4 SYS\nGPU1 NV4 X SYS\nGPU2 SYS SYS X\n",
-              "GPU2 has 0 NVLinks");
+              "'GPU2' has 0 NVLinks");
   check_error("<a/>", "the root is 'a'");
   check_error("<system>", "node.txt:1:1: element 'system' is not closed");
   check_error("<system></cpu>", "node.txt:1:9: closes another element");
