@@ -37,6 +37,7 @@ std::string figure(Relation relation, double value) {
 }
 
 std::string claimed(const models::SystemCheck& check) {
+  if (check.relation == Relation::Shown) return check.quantity + " (no figure)";
   const std::string_view sign = check.relation == Relation::AtLeast  ? ">= "
                                 : check.relation == Relation::AtMost ? "<= "
                                                                      : "";
@@ -60,7 +61,10 @@ void add_lines(const SystemCase& one, std::vector<Line>& lines) {
     const models::SystemCheck& check = one.system.checks[c];
     lines.push_back({c == 0 ? one.system.id : "", claimed(check),
                      figure(check.relation, one.checks[c].predicted),
-                     std::string(to_text(one.checks[c].status)), c == 0 ? why_text(one) : ""});
+                     check.relation == Relation::Shown
+                         ? "shown"
+                         : std::string(to_text(one.checks[c].status)),
+                     c == 0 ? why_text(one) : ""});
   }
 }
 
@@ -77,7 +81,8 @@ void write_checks(JsonWriter& json, const SystemCase& one) {
   for (std::size_t c = 0; c < one.checks.size(); ++c) {
     const models::SystemCheck& check = one.system.checks[c];
     json.begin_object().field("quantity", check.quantity).field("expression", check.text);
-    json.field("relation", models::to_text(check.relation)).field("claimed", check.claimed);
+    json.field("relation", models::to_text(check.relation)).key("claimed");
+    check.relation == Relation::Shown ? json.null() : json.value(check.claimed);
     json.field("predicted", one.checks[c].predicted).key("error");
     one.checks[c].error ? json.value(*one.checks[c].error) : json.null();
     json.field("status", to_text(one.checks[c].status)).end_object();
@@ -91,6 +96,7 @@ void write_runs(JsonWriter& json, const SystemCase& one) {
     const models::SystemRun& run = one.system.runs[r];
     json.begin_object().field("name", run.name).field("scenario", run.file);
     json.field("with", run.changes);
+    json.field("engine", run.shared_links ? "simgrid" : "reference");
     json.field("step_time_s", one.runs[r].step_time).field("fits", one.runs[r].fits).end_object();
   }
   json.end_array();

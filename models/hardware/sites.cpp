@@ -88,6 +88,7 @@ SitePair pair_over(const Cluster& cluster, std::size_t a, std::size_t b) {
   SitePair pair;
   pair.link.name = from.name + ">" + to.name;
   pair.link.kind = LinkKind::Wan;
+  pair.link.claim = false;  // no model of collectives between sites has been measured
   double rate = kMaxWireRate;
   for (const SiteSpec* site : {&from, &to})
     if (site->uplink.value > 0) rate = std::min(rate, site->uplink.value);

@@ -25,11 +25,15 @@ constexpr double kSmallestFigure = 1e-30;
 constexpr std::size_t kHeadlineLength = 60;
 constexpr int kMaxRuns = 32;
 
-constexpr std::array<base::Named<Relation>, 5> kRelations{{{"value", Relation::Value},
+constexpr std::array<base::Named<Relation>, 6> kRelations{{{"value", Relation::Value},
                                                            {"gain", Relation::Gain},
                                                            {"saving", Relation::Saving},
                                                            {"at_least", Relation::AtLeast},
-                                                           {"at_most", Relation::AtMost}}};
+                                                           {"at_most", Relation::AtMost},
+                                                           {"show", Relation::Shown}}};
+constexpr std::array<base::Named<bool>, 2> kSharing{{{"reference", false}, {"simgrid", true}}};
+constexpr std::array<std::string_view, 3> kSparseQuantities{
+    "sparse_all_gather", "sparse_reduce_scatter", "sparse_all_reduce"};
 
 constexpr std::array<std::string_view, 28> kQuantities{"step_time_s",
                                                        "tokens_per_s",
@@ -111,6 +115,18 @@ std::string plain_name(const Fields& fields, std::string_view key, std::string n
   return name;
 }
 
+SparseArray read_sparse(Fields fields) {
+  constexpr double kLargest = 1e15;
+  SparseArray array;
+  array.size = fields.bytes("size");
+  if (!(array.size.value >= 1 && array.size.value <= kLargest))
+    fields.fail("size", "is no array", "1 B to 1 PB");
+  array.sparsity = fields.number("sparsity", 0, 1);
+  array.value_bytes = static_cast<int>(fields.integer("value_bytes", 1, 8));
+  fields.done();
+  return array;
+}
+
 /// A scenario file, and what is changed in it.
 SystemRun read_run(const Document& document, Fields& predict, const base::Field& field) {
   SystemRun run;
@@ -121,8 +137,10 @@ SystemRun read_run(const Document& document, Fields& predict, const base::Field&
   if (field.value.kind == Value::Kind::Map) {
     Fields fields = predict.map(field.key);
     run.file = fields.text("scenario");
-    changes = &fields.at("with");
-    if (changes->kind != Value::Kind::Map) fields.fail("with", "is no map");
+    if (fields.has("with")) changes = &fields.at("with");
+    if (changes != nullptr && changes->kind != Value::Kind::Map) fields.fail("with", "is no map");
+    run.shared_links = fields.choice<bool>("engine", kSharing, false);
+    if (fields.has("sparse")) run.sparse = read_sparse(fields.map("sparse"));
     fields.done();
   } else {
     run.file = predict.text(field.key);
@@ -156,12 +174,16 @@ SystemCheck read_check(Fields fields, const Value& value, const Table& columns) 
     if (!fields.has(key)) continue;
     ++figures;
     check.relation = relation;
+    if (relation == Relation::Shown) {
+      if (!fields.flag(key)) fields.fail(key, "is false", "leave it out");
+      continue;
+    }
     check.claimed = fields.number(key, kSmallestFigure, kLargestFigure);
   }
   if (figures != 1)
     throw base::Error(fields.where(value, "checks"),
                       "has " + std::to_string(figures) + " published figures",
-                      "write one of value, gain, saving, at_least, at_most");
+                      "write one of value, gain, saving, at_least, at_most, or show: true");
   check.tolerance = fields.number("tolerance", 0, check.tolerance, check.tolerance);
   check.band = fields.number("band", check.tolerance, 0.5, check.band);
   fields.done();
@@ -180,9 +202,13 @@ void read_system(System& system) {
     fields.fail("predict", "needs 1 to " + std::to_string(kMaxRuns) + " scenarios");
   for (const base::Field& field : predict.fields) {
     system.runs.push_back(read_run(document, runs, field));
-    for (const std::string_view quantity : kQuantities)
+    const auto offer = [&](std::string_view quantity) {
       system.columns.header.push_back(
           {field.key + "." + std::string(quantity), field.place.line, field.place.column});
+    };
+    std::for_each(kQuantities.begin(), kQuantities.end(), offer);
+    if (system.runs.back().sparse)
+      std::for_each(kSparseQuantities.begin(), kSparseQuantities.end(), offer);
   }
   system.columns.file = system.file;
   for (const Value& item : fields.list("checks"))
@@ -241,6 +267,7 @@ std::string_view to_text(Relation relation) {
 }
 
 std::span<const std::string_view> system_quantities() { return kQuantities; }
+std::span<const std::string_view> sparse_quantities() { return kSparseQuantities; }
 std::span<const std::string_view> missing_capabilities() { return kCapabilities; }
 
 std::vector<System> read_systems(const std::string& index) {

@@ -30,17 +30,21 @@
 /// predict:                                     # name: a scenario file beside this one
 ///   baseline: megatron.yaml
 ///   variant: {scenario: megatron.yaml, with: {schedule: breadth-first}}
+///   crowded: {scenario: megatron.yaml, engine: simgrid}        # links shared
+///   sparse:                                    # adds sparse_all_gather, ..._reduce_scatter and
+///     scenario: megatron.yaml                  # ..._all_reduce: speed-up over the dense collective
+///     sparse: {size: 1 GiB, sparsity: 0.99, value_bytes: 4}    # of the data-parallel group
 /// checks:
 ///   - quantity: "throughput over Megatron-LM"
 ///     expression: baseline.step_time_s / variant.step_time_s
-///     gain: 0.43                               # or value, saving, at_least, at_most
+///     gain: 0.43                               # or value, saving, at_least, at_most; or show: true
 /// why: "one sentence: what the figures say, and why they differ"
 /// ```
 namespace paceline::models {
 
 /// How a check compares its expression x with the published figure c: x = c, x - 1 = c, 1 - x = c,
-/// x >= c, x <= c.
-enum class Relation { Value, Gain, Saving, AtLeast, AtMost };
+/// x >= c, x <= c; or no figure is published and x is only shown.
+enum class Relation { Value, Gain, Saving, AtLeast, AtMost, Shown };
 std::string_view to_text(Relation relation);  ///< the key: "at_least"
 
 struct SystemCheck {
@@ -54,11 +58,20 @@ struct SystemCheck {
   double band = 0.20;       ///< and up to which it lies within
 };
 
+/// An array that goes through a run's data-parallel group as a sparse collective.
+struct SparseArray {
+  base::Bytes size;  ///< dense
+  double sparsity = 0;
+  int value_bytes = 4;
+};
+
 struct SystemRun {
   std::string name;     ///< in expressions
   std::string file;     ///< of the scenario, beside system.yaml
   std::string changes;  ///< to it, as one line of YAML; empty: none
   base::Document scenario;
+  bool shared_links = false;  ///< run by the engine that shares links
+  std::optional<SparseArray> sparse;
 };
 
 struct System {
@@ -74,6 +87,8 @@ struct System {
 /// What a run offers to expressions. Times in seconds, sizes of the fullest rank in bytes, traffic
 /// sent by all ranks in one step.
 std::span<const std::string_view> system_quantities();
+/// And one with a sparse array besides.
+std::span<const std::string_view> sparse_quantities();
 /// The words `missing` may use.
 std::span<const std::string_view> missing_capabilities();
 

@@ -139,6 +139,10 @@ class Attacher {
     Load load = task.axes != nullptr ? collective(task, t, transfer) : message(task, t, transfer);
     if (load.empty()) return kNoTransfer;
     transfer.rate = transfer.bytes / task.fluid;
+    for (const auto& [wire, flows] : load) {
+      const double cap = fabric_.wires[static_cast<std::size_t>(wire)].cap_per_flow;
+      if (cap > 0) transfer.rate = std::min(transfer.rate, cap);
+    }
     transfers_.push_back(transfer);
     loads_.push_back(std::move(load));
     return static_cast<std::uint32_t>(transfers_.size() - 1);
