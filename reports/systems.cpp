@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "models/cost/sparse_collective.hpp"
 #include "models/scenario/scenario.hpp"
+#include "sim/engine/simgrid.hpp"
 #include "sim/predict.hpp"
 
 namespace paceline::reports {
@@ -98,7 +99,8 @@ std::map<std::string, double, std::less<>> quantities(const Scenario& scenario,
 }
 
 /// Speed-ups of the data-parallel group's collectives on a sparse array.
-void add_sparse(const Scenario& scenario, const models::Plan& plan, const models::SparseArray& array,
+void add_sparse(const Scenario& scenario, const models::Plan& plan,
+                const models::SparseArray& array,
                 std::map<std::string, double, std::less<>>& values) {
   using models::CollectiveOp;
   const models::CollectiveGroup group = models::data_groups(plan, scenario).all;
@@ -184,6 +186,11 @@ SystemCase validate_system(models::System system) {
   std::vector<models::Cell> cells;
   for (const models::SystemRun& run : one.system.runs) {
     const Scenario scenario = models::read_scenario(run.scenario);
+    if (run.shared_links && !sim::simgrid_available()) {
+      one.why = "needs the SimGrid engine, which this build lacks";
+      one.runs.clear();
+      return one;
+    }
     const sim::Prediction prediction = sim::predict(
         scenario, {.engine = run.shared_links ? sim::Engine::Simgrid : sim::Engine::Reference});
     auto values = quantities(scenario, prediction);

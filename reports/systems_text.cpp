@@ -59,12 +59,11 @@ void add_lines(const SystemCase& one, std::vector<Line>& lines) {
   }
   for (std::size_t c = 0; c < one.checks.size(); ++c) {
     const models::SystemCheck& check = one.system.checks[c];
-    lines.push_back({c == 0 ? one.system.id : "", claimed(check),
-                     figure(check.relation, one.checks[c].predicted),
-                     check.relation == Relation::Shown
-                         ? "shown"
-                         : std::string(to_text(one.checks[c].status)),
-                     c == 0 ? why_text(one) : ""});
+    lines.push_back(
+        {c == 0 ? one.system.id : "", claimed(check),
+         figure(check.relation, one.checks[c].predicted),
+         check.relation == Relation::Shown ? "shown" : std::string(to_text(one.checks[c].status)),
+         c == 0 ? why_text(one) : ""});
   }
 }
 

@@ -32,6 +32,24 @@ void add_rate(std::array<double, SharedLink::kBins>& bins, double start, double 
   }
 }
 
+double fullness(const SharedLink& link) {
+  return link.busy > 0 ? link.bytes / link.bandwidth / link.busy : 0;
+}
+
+void blame_links(const TaskGraph& graph, const Timeline& timeline, std::vector<SharedLink>& links) {
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    const Transfer* transfer = graph.network.transfer(t);
+    if (transfer == nullptr || transfer->uses.empty()) continue;
+    const double late = timeline.finish[t] - timeline.start[t] - graph.tasks[t].seconds;
+    if (late <= kRounding) continue;
+    const auto worst = std::max_element(transfer->uses.begin(), transfer->uses.end(),
+                                        [&](const LinkUse& a, const LinkUse& b) {
+                                          return fullness(links[a.link]) < fullness(links[b.link]);
+                                        });
+    links[worst->link].delay += late;
+  }
+}
+
 }  // namespace
 
 NetworkResult measure_network(const TaskGraph& graph, const Timeline& timeline, double alone) {
@@ -51,7 +69,6 @@ NetworkResult measure_network(const TaskGraph& graph, const Timeline& timeline, 
       SharedLink& link = links[use.link];
       const double bytes = transfer->bytes * use.flows;
       link.bytes += bytes;
-      if (late > kRounding) link.delay += late;
       spans[use.link].emplace_back(start, finish);
       if (finish <= start) continue;
       add_rate(link.utilisation, start, finish,
@@ -59,12 +76,14 @@ NetworkResult measure_network(const TaskGraph& graph, const Timeline& timeline, 
     }
   }
   for (std::size_t l = 0; l < links.size(); ++l) {
-    if (links[l].delay <= 0) continue;
     links[l].name = network.links[l].name;
     links[l].alike = network.links[l].alike;
     links[l].bandwidth = network.links[l].bandwidth;
     links[l].busy = covered(std::move(spans[l]));
-    result.links.push_back(links[l]);
+  }
+  blame_links(graph, timeline, links);
+  for (SharedLink& link : links) {
+    if (link.delay > 0) result.links.push_back(std::move(link));
   }
   std::stable_sort(result.links.begin(), result.links.end(),
                    [](const SharedLink& a, const SharedLink& b) { return a.delay > b.delay; });
