@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/lower/chunks.hpp"
+
 namespace paceline::sim {
 namespace {
 
@@ -55,6 +57,7 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Lower
               (s_.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s_.parallel.pp == 1);
   replicas_ = options.unfold ? static_cast<int>(plan.members_per_lane) : 1;
   network_ = options.network && !s_.costs;
+  chunks_ = network_ && options.chunks && !options.unfold;
   axes_ = models::data_axes(plan_, s_);
   make_contexts(options.inner);
   work_ = cost_stages(graph_, plan_, stage_context_);
@@ -281,7 +284,15 @@ void StepBuilder::note_message(TaskId task, const ActionContext& action, const H
 }
 
 TaskGraph StepBuilder::take() {
-  if (network_) attach_network(graph_, s_, plan_, network_tasks_, replicas_);
+  if (!network_) return std::move(graph_);
+  std::vector<std::string> assumptions;
+  if (chunks_) {
+    ChunkedTasks chunked = expand_chunks(graph_, s_, std::move(network_tasks_));
+    network_tasks_ = std::move(chunked.tasks);
+    assumptions = std::move(chunked.assumptions);
+  }
+  attach_network(graph_, s_, plan_, network_tasks_, replicas_);
+  graph_.network.assumptions = std::move(assumptions);
   return std::move(graph_);
 }
 

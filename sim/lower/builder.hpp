@@ -105,6 +105,7 @@ class StepBuilder {
   std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)
   std::vector<TaskId> last_dp_;         ///< by lane
   bool network_ = false;
+  bool chunks_ = false;
   models::DataAxes axes_;
   std::vector<NetworkTask> network_tasks_;
 };
