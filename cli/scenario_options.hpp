@@ -26,7 +26,8 @@ struct EngineChoice {
 void add_engine_options(CLI::App& command, EngineChoice& choice);
 /// base::Error with the valid names for what does not exist, or not in this engine.
 sim::PredictOptions find_engine(const EngineChoice& choice);
-/// "--engine simgrid --fidelity chunk"; the second only where it is not what the engine does anyway.
+/// "--engine simgrid --fidelity chunk"; the second only where it is not what the engine does
+/// anyway.
 std::string engine_words(const EngineChoice& choice);
 
 }  // namespace paceline::cli

@@ -40,10 +40,9 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   p.program = make_program(scenario, p.plan);
   const bool simgrid = options.engine == Engine::Simgrid;
   const bool shared = simgrid && options.fidelity != Fidelity::AlphaBeta;
-  p.graph = lower(scenario, p.plan, p.program,
-                  {.inner = options.inner,
-                   .network = shared,
-                   .chunks = options.fidelity == Fidelity::Chunk});
+  p.graph = lower(
+      scenario, p.plan, p.program,
+      {.inner = options.inner, .network = shared, .chunks = options.fidelity == Fidelity::Chunk});
   const EngineOptions engine{scenario.schedule.dispatch};
   p.timeline = simgrid ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
   p.result = measure(scenario, p.graph, p.timeline);

@@ -41,9 +41,8 @@ struct FidelityEntry {
   std::string_view name;
   Fidelity fidelity;
 };
-inline constexpr std::array<FidelityEntry, 3> kFidelities{{{"chunk", Fidelity::Chunk},
-                                                           {"fluid", Fidelity::Fluid},
-                                                           {"alpha-beta", Fidelity::AlphaBeta}}};
+inline constexpr std::array<FidelityEntry, 3> kFidelities{
+    {{"chunk", Fidelity::Chunk}, {"fluid", Fidelity::Fluid}, {"alpha-beta", Fidelity::AlphaBeta}}};
 
 /// What an engine does unless told otherwise.
 constexpr Fidelity default_fidelity(Engine engine) {

@@ -17,7 +17,7 @@ using models::CollectiveOp;
 /// A group as the steps need it.
 struct Group {
   int members = 1;
-  int own = 0;  ///< the lane's representative
+  int own = 0;                            ///< the lane's representative
   std::vector<std::vector<int>> senders;  ///< by member: who sends to it
 };
 

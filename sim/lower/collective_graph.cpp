@@ -274,8 +274,7 @@ TaskGraph collective_graph(const ChunkedCollective& c) {
   TaskGraph graph;
   graph.lanes.resize(static_cast<std::size_t>(c.ranks) * static_cast<std::size_t>(trees));
   for (std::size_t lane = 0; lane < graph.lanes.size(); ++lane) {
-    graph.lanes[lane].representative =
-        static_cast<int>(lane % static_cast<std::size_t>(c.ranks));
+    graph.lanes[lane].representative = static_cast<int>(lane % static_cast<std::size_t>(c.ranks));
   }
   Messages messages(c, pattern, graph);
   if (count == 0) return graph;

@@ -179,7 +179,7 @@ class Attacher {
   std::vector<int> offsets_;
   std::map<Key, std::uint32_t> known_;
   std::vector<Transfer> transfers_;
-  std::vector<Load> loads_;                      ///< by transfer
+  std::vector<Load> loads_;                     ///< by transfer
   std::vector<std::set<std::size_t>> streams_;  ///< by transfer
   std::vector<std::uint32_t> transfer_of_;
 };

@@ -18,7 +18,7 @@ struct CostContext {
   models::DataGroups data;  ///< ranks that hold the same parameters
   const models::NcclRelease* nccl = nullptr;
   double overlap_slowdown = 1;  ///< of kernels beside communication
-  bool keep_inner = false;  ///< record the collectives inside passes (Segment::inner)
+  bool keep_inner = false;      ///< record the collectives inside passes (Segment::inner)
 };
 CostContext cost_context(const models::Scenario& scenario, const models::Plan& plan,
                          int first_device);

@@ -36,11 +36,10 @@ void ring_all_reduce(benchmark::State& state) {
     const Timeline timeline = run_reference(graph);
     benchmark::DoNotOptimize(timeline.makespan);
     tasks = static_cast<double>(graph.tasks.size());
-    bytes = static_cast<double>(graph.tasks.capacity() * sizeof(Task) +
-                                graph.first_dep.capacity() * sizeof(std::uint32_t) +
-                                graph.deps.capacity() * sizeof(TaskId) +
-                                (timeline.start.capacity() + timeline.finish.capacity()) *
-                                    sizeof(double));
+    bytes = static_cast<double>(
+        graph.tasks.capacity() * sizeof(Task) + graph.first_dep.capacity() * sizeof(std::uint32_t) +
+        graph.deps.capacity() * sizeof(TaskId) +
+        (timeline.start.capacity() + timeline.finish.capacity()) * sizeof(double));
   }
   state.counters["tasks"] = tasks;
   state.counters["bytes_per_task"] = bytes / tasks;

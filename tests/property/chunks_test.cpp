@@ -18,11 +18,14 @@ using namespace paceline::sim;
 
 namespace {
 
-/// 16 A100 in two nodes with so many network ports.
-models::Scenario two_nodes(const std::string& layout, int ports = 8) {
-  return ::tests::small_gpt("cluster: {preset: dgx-a100, nodes: 2, ports: " +
-                            std::to_string(ports) + "}\nparallel: " + layout +
-                            "\nbatch: {global: 64, micro: 1, sequence: 512}");
+/// A100 in nodes of 8 with so many network ports, and a stack that sends gradients while stages
+/// send activations.
+models::Scenario on_a100(int nodes, const std::string& layout, int ports = 8) {
+  return ::tests::small_gpt("cluster: {preset: dgx-a100, nodes: " + std::to_string(nodes) +
+                            ", ports: " + std::to_string(ports) +
+                            "}\nmodel: {hidden: 4096, heads: 32, ffn: 16384}\nstack: nemo-25.02"
+                            "\nbatch: {global: 128, micro: 1, sequence: 2048}\nparallel: " +
+                            layout);
 }
 
 TaskGraph graph_of(const models::Scenario& s, bool chunks) {
@@ -70,60 +73,71 @@ int most_flows(const TaskGraph& graph, const Timeline& timeline) {
   return most;
 }
 
-const std::vector<std::string> kLayouts{"{dp: 16}", "{tp: 2, dp: 8}", "{tp: 2, pp: 2, dp: 4, zero: 1}",
-                                        "{tp: 8, dp: 2, zero: 1}", "{dp: 16, zero: 3}",
-                                        "{dp: 16, zero: 3, shard: 8}"};
+/// Of 32 ranks, pipelines among them: their messages and gradients meet on the ports.
+const std::vector<std::string> kLayouts{
+    "{dp: 32, zero: 1}",
+    "{dp: 32, zero: 3, shard: 8}",
+    "{tp: 2, pp: 2, dp: 8, zero: 1}",
+    "{tp: 2, pp: 2, dp: 8, zero: 2}",
+    "{tp: 1, pp: 2, dp: 16, zero: 1}",
+    "{tp: 4, pp: 2, dp: 4, zero: 2}",
+};
 
 }  // namespace
 
 TEST_CASE("without full wires, rings message by message take their closed form", "[network]") {
   for (const std::string& layout : kLayouts) {
-    const models::Scenario s = two_nodes(layout);
+    const models::Scenario s = on_a100(4, layout);
     const TaskGraph chunks = graph_of(s, true);
     CAPTURE(layout);
     CHECK(steps_in(chunks) > 0);
     const double expected = run_reference(graph_of(s, false)).makespan;
     CHECK(run_reference(chunks).makespan == Approx(expected).epsilon(1e-9));
     CHECK(run_max_min(apart(chunks)).makespan == Approx(expected).epsilon(1e-6));
-    CHECK(predict(s).result.traffic_bytes == [&] {
-      std::array<double, kStreams> bytes{};
-      for (const Task& task : chunks.tasks) {
-        const Segment& segment = chunks.segments[task.segment];
-        for (std::size_t i = 0; i < bytes.size(); ++i) {
-          bytes[i] += segment.bytes[i] * static_cast<double>(chunks.lanes[task.lane].members);
-        }
+    std::array<double, kStreams> bytes{};
+    for (const Task& task : chunks.tasks) {
+      const Segment& segment = chunks.segments[task.segment];
+      for (std::size_t i = 0; i < bytes.size(); ++i) {
+        bytes[i] += segment.bytes[i] * static_cast<double>(chunks.lanes[task.lane].members);
       }
-      return bytes;
-    }());
+    }
+    const auto traffic = predict(s).result.traffic_bytes;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      CHECK(bytes[i] == Approx(traffic[i]).epsilon(1e-9));
+    }
   }
 }
 
 TEST_CASE("rings message by message put the same bytes on every wire", "[network]") {
+  int compared = 0;
   for (const std::string& layout : kLayouts) {
-    const models::Scenario s = two_nodes(layout, 1);
+    const models::Scenario s = on_a100(4, layout, 1);
     const auto fluid = bytes_by_link(graph_of(s, false)), chunks = bytes_by_link(graph_of(s, true));
     CAPTURE(layout);
-    CHECK(!fluid.empty());
     for (const auto& [name, bytes] : fluid) {
       const auto found = chunks.find(name);
       if (found == chunks.end()) continue;  // another of several alike has been kept
       CAPTURE(name);
       CHECK(found->second == Approx(bytes).epsilon(1e-9));
+      ++compared;
     }
   }
+  CHECK(compared > 10);
 }
 
 TEST_CASE("on full wires, rings message by message are close to fluid ones", "[network]") {
+  double worst = 0;
   for (const std::string& layout : kLayouts) {
     for (const int ports : {1, 2, 4}) {
-      const models::Scenario s = two_nodes(layout, ports);
-      const double fluid = run_max_min(graph_of(s, false)).makespan;
-      const double chunks = run_max_min(graph_of(s, true)).makespan;
+      const models::Scenario s = on_a100(4, layout, ports);
+      const TaskGraph fluid = graph_of(s, false);
+      const double shared = run_max_min(fluid).makespan;
+      worst = std::max(worst, shared / run_reference(fluid).makespan);
       CAPTURE(layout, ports);
-      WARN(layout << " ports " << ports << " " << chunks / fluid << " ref " << fluid / run_reference(graph_of(s, false)).makespan);
-      CHECK(chunks == Approx(fluid).epsilon(0.05));
+      CHECK(run_max_min(graph_of(s, true)).makespan == Approx(shared).epsilon(0.001));
     }
   }
+  CHECK(worst > 1.05);  // sharing matters here
 }
 
 TEST_CASE("every scenario message by message: the same without sharing, and not too many flows",
@@ -143,17 +157,14 @@ TEST_CASE("every scenario message by message: the same without sharing, and not 
     CHECK(run_reference(graph, options).makespan == Approx(alone).epsilon(1e-6));
     CHECK(run_simgrid(apart(graph), options).makespan == Approx(alone).epsilon(1e-6));
     const Timeline shared = run_simgrid(graph, options);
-    WARN(file.path().filename().string() << " flows " << most_flows(graph, shared) << " tasks " << graph.tasks.size() << " " << steps_in(graph) << " chunk/alone " << shared.makespan/alone);
     CHECK(most_flows(graph, shared) <= 500);
   }
 }
 
 TEST_CASE("what stays fluid is said", "[network]") {
   const auto said = [](const models::Scenario& s) { return graph_of(s, true).network.assumptions; };
-  CHECK(said(two_nodes("{dp: 16}")).empty());
-  const models::Scenario wide = ::tests::small_gpt(
-      "cluster: {preset: dgx-a100, nodes: 16}\nparallel: {dp: 128}\nbatch: {global: 128, micro: 1, "
-      "sequence: 512}");
+  CHECK(said(on_a100(4, "{dp: 32, zero: 3}")).empty());
+  const models::Scenario wide = on_a100(16, "{dp: 128, zero: 3}");
   REQUIRE(said(wide).size() == 1);
   CHECK(said(wide).front().find("more than 64 ranks") != std::string::npos);
   CHECK(steps_in(graph_of(wide, true)) == 0);

@@ -63,7 +63,8 @@ TEST_CASE("chunked collectives alone take their closed form", "[network]") {
   CAPTURE(n);
   const auto ring = CollectiveAlgorithm::Ring, direct = CollectiveAlgorithm::Direct;
   const double step = kLatency + kBytes / (n * kRate);
-  CHECK(makespan(make(CollectiveOp::AllReduce, ring, n)) == Approx(2 * (n - 1) * step).epsilon(1e-9));
+  CHECK(makespan(make(CollectiveOp::AllReduce, ring, n)) ==
+        Approx(2 * (n - 1) * step).epsilon(1e-9));
   CHECK(makespan(make(CollectiveOp::AllGather, ring, n)) == Approx((n - 1) * step).epsilon(1e-9));
   CHECK(makespan(make(CollectiveOp::ReduceScatter, ring, n)) ==
         Approx((n - 1) * step).epsilon(1e-9));
@@ -135,10 +136,9 @@ TEST_CASE("a ring on a star shares nothing, on one wire everything", "[network]"
 TEST_CASE("ring messages take at most 64 bytes each", "[network]") {
   const TaskGraph graph =
       collective_graph(make(CollectiveOp::AllReduce, CollectiveAlgorithm::Ring, 64));
-  const std::size_t bytes = graph.tasks.capacity() * sizeof(Task) +
-                            graph.first_dep.capacity() * sizeof(std::uint32_t) +
-                            graph.deps.capacity() * sizeof(TaskId) +
-                            graph.tasks.size() * 2 * sizeof(double);
+  const std::size_t bytes =
+      graph.tasks.capacity() * sizeof(Task) + graph.first_dep.capacity() * sizeof(std::uint32_t) +
+      graph.deps.capacity() * sizeof(TaskId) + graph.tasks.size() * 2 * sizeof(double);
   CHECK(bytes <= 64 * graph.tasks.size());
 }
 
