@@ -210,6 +210,10 @@ class Run {
     return flows;
   }
 
+  static bool uses(const Transfer& transfer, std::uint32_t link) {
+    return std::any_of(transfer.uses.begin(), transfer.uses.end(),
+                       [&](const LinkUse& use) { return use.link == link; });
+  }
   bool crosses_dead_link(const Transfer& transfer) const {
     return std::any_of(transfer.uses.begin(), transfer.uses.end(),
                        [&](const LinkUse& use) { return dead_[use.link]; });
@@ -259,23 +263,25 @@ class Run {
     wake_at(ahead_.empty() ? queue_.next_time() : ahead_until_);
   }
 
+  /// SimGrid never lets a flow go faster than the narrowest link did when it started: flows on a
+  /// link that gets wider are sent again.
   void change_link(const LinkChange& change) {
+    sg::Link* link = platform_.link(change.link);
+    const bool wider = change.bandwidth * kUnitsPerByte > link->get_bandwidth();
     dead_[change.link] = change.bandwidth <= 0;
-    if (change.bandwidth > 0) {
-      platform_.link(change.link)->set_bandwidth(change.bandwidth * kUnitsPerByte);
-    }
+    if (change.bandwidth > 0) link->set_bandwidth(change.bandwidth * kUnitsPerByte);
     if (!ahead_.empty()) return;  // nothing has been sent yet
     for (Flow* flow : active()) {
-      const bool blocked = crosses_dead_link(*graph_.network.transfer(flow->task));
-      if (flow->over || blocked == (flow->comm == nullptr)) continue;
-      if (blocked) {
+      if (flow->over) continue;
+      const Transfer& transfer = *graph_.network.transfer(flow->task);
+      const bool blocked = crosses_dead_link(transfer);
+      if (flow->comm != nullptr && (blocked || (wider && uses(transfer, change.link)))) {
         flow->left = flow->comm->get_remaining() / kUnitsPerByte;
         buried_.push_back(flow->comm);
         flow->comm->cancel();
         flow->comm = nullptr;
-      } else {
-        send(*flow);
       }
+      if (flow->comm == nullptr && !blocked) send(*flow);
     }
   }
 
