@@ -28,7 +28,7 @@ constexpr const char* kHelp =
 
 struct Options {
   std::vector<std::string> files, set;
-  std::string engine = kDefaultEngine;
+  EngineChoice engine;
   std::string json;
 };
 
@@ -38,9 +38,9 @@ reports::Answer answer_of(const std::string& file, const Options& options) {
     if (reports::is_result(document)) return reports::read_answer(document);
   }
   const models::Scenario scenario = models::read_scenario_file(file, options.set);
-  return reports::make_answer(scenario,
-                              sim::predict(scenario, {.engine = find_engine(options.engine)}),
-                              reports::run_command(file, options.set, options.engine));
+  return reports::make_answer(
+      scenario, sim::predict(scenario, find_engine(options.engine)),
+      reports::run_command(file, options.set, engine_words(options.engine)));
 }
 
 int compare_files(const Options& options) {
@@ -52,7 +52,7 @@ int compare_files(const Options& options) {
     command += " " + reports::shell_word(file);
   }
   for (const std::string& item : options.set) command += " --set " + reports::shell_word(item);
-  command += " --engine " + options.engine;
+  command += " " + engine_words(options.engine);
   answer(reports::comparison_text(answers, reports::terminal_style()),
          reports::comparison_json(answers, command), options.json);
   return kDone;
@@ -69,7 +69,7 @@ void add_compare(CLI::App& program, int& exit_code) {
       ->required()
       ->expected(2, 1000);
   add_set_option(*compare, options->set);
-  add_engine_option(*compare, options->engine);
+  add_engine_options(*compare, options->engine);
   add_json_option(*compare, options->json);
   compare->callback([options, &exit_code] { exit_code = compare_files(*options); });
 }

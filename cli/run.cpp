@@ -38,7 +38,7 @@ constexpr const char* kHelp =
 
 struct Options {
   std::string scenario;
-  std::string engine = kDefaultEngine;
+  EngineChoice engine;
   std::vector<std::string> set;
   std::string json, trace, picture;
 };
@@ -98,13 +98,14 @@ void write_outputs(Outputs& out, const reports::Answer& answer, const sim::Predi
 }
 
 int run_scenario(const Options& options) {
-  const sim::Engine engine = find_engine(options.engine);
+  sim::PredictOptions predict = find_engine(options.engine);
+  predict.inner = !options.trace.empty();
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   Outputs outputs = open_outputs(options);
-  const sim::Prediction prediction =
-      sim::predict(scenario, {.engine = engine, .inner = !options.trace.empty()});
+  const sim::Prediction prediction = sim::predict(scenario, predict);
   const reports::Answer answer = reports::make_answer(
-      scenario, prediction, reports::run_command(options.scenario, options.set, options.engine));
+      scenario, prediction,
+      reports::run_command(options.scenario, options.set, engine_words(options.engine)));
   write_outputs(outputs, answer, prediction);
   const bool to_pipe = options.json == "-" || options.trace == "-" || options.picture == "-";
   if (!to_pipe) print(to_text(answer, reports::terminal_style()));
@@ -119,7 +120,7 @@ void add_run(CLI::App& program, int& exit_code) {
   run->footer(kHelp);
   run->add_option("SCENARIO", options->scenario, "the scenario, a YAML or JSON file")->required();
   add_set_option(*run, options->set);
-  add_engine_option(*run, options->engine);
+  add_engine_options(*run, options->engine);
   add_json_option(*run, options->json);
   run->add_option("--trace", options->trace, "also write a Chrome trace, for Perfetto")
       ->type_name("FILE");

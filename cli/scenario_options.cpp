@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/error.hpp"
 #include "base/table.hpp"
 
 namespace paceline::cli {
@@ -14,16 +15,39 @@ void add_set_option(CLI::App& command, std::vector<std::string>& set) {
       ->allow_extra_args(false);
 }
 
-void add_engine_option(CLI::App& command, std::string& engine) {
+void add_engine_options(CLI::App& command, EngineChoice& choice) {
   command
-      .add_option("--engine", engine,
+      .add_option("--engine", choice.engine,
                   "what computes the timeline: reference (the default), or simgrid,\n"
                   "which lets messages share links")
       ->type_name("NAME");
+  command
+      .add_option("--fidelity", choice.fidelity,
+                  "how closely simgrid looks at transfers: fluid (the default), chunk\n"
+                  "(data-parallel rings message by message), alpha-beta (no link is shared)")
+      ->type_name("NAME");
 }
 
-sim::Engine find_engine(const std::string& engine) {
-  return base::find(sim::kEngines, engine, "", "engine").engine;
+sim::PredictOptions find_engine(const EngineChoice& choice) {
+  sim::PredictOptions options;
+  options.engine = base::find(sim::kEngines, choice.engine, "", "engine").engine;
+  options.fidelity = sim::default_fidelity(options.engine);
+  if (!choice.fidelity) return options;
+  options.fidelity = base::find(sim::kFidelities, *choice.fidelity, "", "fidelity").fidelity;
+  if (options.engine == sim::Engine::Reference && options.fidelity != sim::Fidelity::AlphaBeta) {
+    throw base::Error("--fidelity " + *choice.fidelity + ": the reference engine shares no links",
+                      "add --engine simgrid, or leave alpha-beta");
+  }
+  return options;
+}
+
+std::string engine_words(const EngineChoice& choice) {
+  const sim::PredictOptions options = find_engine(choice);
+  std::string words = "--engine " + choice.engine;
+  if (options.fidelity != sim::default_fidelity(options.engine)) {
+    words += " --fidelity " + *choice.fidelity;
+  }
+  return words;
 }
 
 }  // namespace paceline::cli

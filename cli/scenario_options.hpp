@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,17 @@ inline constexpr const char* kDefaultEngine = "reference";
 
 /// Adds `--set path=value`, which may be repeated.
 void add_set_option(CLI::App& command, std::vector<std::string>& set);
-/// Adds `--engine NAME`.
-void add_engine_option(CLI::App& command, std::string& engine);
-/// base::Error with the valid names for an engine that does not exist.
-sim::Engine find_engine(const std::string& engine);
+/// What computes the timeline, as given.
+struct EngineChoice {
+  std::string engine = kDefaultEngine;
+  std::optional<std::string> fidelity;
+};
+/// Adds `--engine NAME` and `--fidelity NAME`.
+void add_engine_options(CLI::App& command, EngineChoice& choice);
+/// base::Error with the valid names for what does not exist, or not in this engine.
+sim::PredictOptions find_engine(const EngineChoice& choice);
+/// "--engine simgrid --fidelity chunk"; the second only where it is not what the engine does
+/// anyway.
+std::string engine_words(const EngineChoice& choice);
 
 }  // namespace paceline::cli

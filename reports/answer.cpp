@@ -74,10 +74,10 @@ std::string shell_word(std::string_view word) {
 }
 
 std::string run_command(const std::string& file, const std::vector<std::string>& set,
-                        const std::string& engine) {
+                        const std::string& engine_words) {
   std::string out = "paceline run " + shell_word(file);
   for (const std::string& item : set) out += " --set " + shell_word(item);
-  return out + " --engine " + shell_word(engine);
+  return out + " " + engine_words;
 }
 
 RankClass describe_lane(const sim::Prediction& prediction, std::size_t lane_index) {

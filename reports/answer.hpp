@@ -45,9 +45,10 @@ struct Answer {
 Answer make_answer(const models::Scenario& scenario, const sim::Prediction& prediction,
                    std::string command);
 
-/// `paceline run x.yaml --set a=b --engine reference`; words are quoted for a shell where needed.
+/// `paceline run x.yaml --set a=b --engine reference`; words but the last, which stand as they are,
+/// are quoted for a shell where needed.
 std::string run_command(const std::string& file, const std::vector<std::string>& set,
-                        const std::string& engine);
+                        const std::string& engine_words);
 /// A word as a POSIX shell reads it back: quoted only where needed.
 std::string shell_word(std::string_view word);
 

@@ -154,6 +154,7 @@ void write_answer(JsonWriter& json, const Answer& a, std::size_t index) {
   for (const std::string& name : a.profiles) json.value(std::string_view(name));
   json.end_array();
   json.field("engine", std::string_view(a.result.engine));
+  if (!a.result.fidelity.empty()) json.field("fidelity", std::string_view(a.result.fidelity));
   json.field("version", std::string_view(a.version));
   json.field("command", std::string_view(a.command)).field("fits", a.result.fits());
   json.end_object();

@@ -105,6 +105,7 @@ void write_memory(JsonWriter& json, const Answer& a) {
 
 void write_numbers(JsonWriter& json, const sim::Result& r) {
   text(json, "engine", r.engine);
+  if (!r.fidelity.empty()) text(json, "fidelity", r.fidelity);
   json.key("seed").null();  // nothing is random
   json.field("step_time_s", r.step_time);
   json.key("step_time_band_s").begin_array(true);
@@ -237,6 +238,7 @@ void read_memory(base::Fields from, Answer& a) {
 
 void read_numbers(base::Fields& from, sim::Result& r) {
   r.engine = from.text("engine");
+  if (from.has("fidelity")) r.fidelity = from.text("fidelity");
   from.find("seed");
   r.step_time = from.number("step_time_s", 0, kAny);
   const auto& band = from.list("step_time_band_s");

@@ -228,6 +228,7 @@ Lines footer(const Answer& a, const TextStyle& style) {
            "paceline " + a.version + ", scenario " + a.hash + ", profile " +
                (profiles.empty() ? "none" : profiles) + ", stack " +
                (a.stack.empty() ? "none" : a.stack) + ", engine " + a.result.engine +
+               (a.result.fidelity.empty() ? "" : ", fidelity " + a.result.fidelity) +
                ", nothing random",
            style);
   return lines;

@@ -42,6 +42,7 @@ struct Network {
   std::vector<NetworkLink> links;
   std::vector<Transfer> transfers;
   std::vector<std::uint32_t> transfer_of;  ///< by task, kNoTransfer: none; may end early
+  std::vector<std::string> assumptions;    ///< what the links and transfers leave out
 
   const Transfer* transfer(std::uint32_t task) const {
     if (task >= transfer_of.size() || transfer_of[task] == kNoTransfer) return nullptr;

@@ -38,17 +38,22 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   Prediction p;
   p.plan = models::make_plan(scenario);
   p.program = make_program(scenario, p.plan);
-  const bool shared = options.engine == Engine::Simgrid;
-  p.graph = lower(scenario, p.plan, p.program, {.inner = options.inner, .network = shared});
+  const bool simgrid = options.engine == Engine::Simgrid;
+  const bool shared = simgrid && options.fidelity != Fidelity::AlphaBeta;
+  p.graph = lower(
+      scenario, p.plan, p.program,
+      {.inner = options.inner, .network = shared, .chunks = options.fidelity == Fidelity::Chunk});
   const EngineOptions engine{scenario.schedule.dispatch};
-  p.timeline = shared ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
+  p.timeline = simgrid ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
   p.result = measure(scenario, p.graph, p.timeline);
   for (std::string& warning : models::unclaimed_groups(p.plan, scenario))
     p.result.warnings.push_back(std::move(warning));
   if (shared) {
     const double alone = run_reference(p.graph, engine).makespan;
     p.result.network = measure_network(p.graph, p.timeline, alone);
+    for (const std::string& a : p.graph.network.assumptions) p.result.assumptions.push_back(a);
   }
+  if (simgrid) p.result.fidelity = kFidelities[static_cast<std::size_t>(options.fidelity)].name;
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   return p;
 }

@@ -33,8 +33,25 @@ struct EngineEntry {
 inline constexpr std::array<EngineEntry, 2> kEngines{
     {{"reference", Engine::Reference}, {"simgrid", Engine::Simgrid}}};
 
+/// How closely the simgrid engine looks at transfers: data-parallel rings message by message, every
+/// transfer as a fluid flow over shared links, or each alone in its closed-form time. The reference
+/// engine knows only the last.
+enum class Fidelity { Chunk, Fluid, AlphaBeta };
+struct FidelityEntry {
+  std::string_view name;
+  Fidelity fidelity;
+};
+inline constexpr std::array<FidelityEntry, 3> kFidelities{
+    {{"chunk", Fidelity::Chunk}, {"fluid", Fidelity::Fluid}, {"alpha-beta", Fidelity::AlphaBeta}}};
+
+/// What an engine does unless told otherwise.
+constexpr Fidelity default_fidelity(Engine engine) {
+  return engine == Engine::Simgrid ? Fidelity::Fluid : Fidelity::AlphaBeta;
+}
+
 struct PredictOptions {
   Engine engine = Engine::Reference;
+  Fidelity fidelity = default_fidelity(Engine::Simgrid);  ///< of Engine::Simgrid
   bool inner = false;  ///< also say when the collectives inside actions run (Segment::inner)
 };
 

@@ -49,7 +49,8 @@ struct NetworkResult {
 
 /// Every engine's answer. Times in seconds, sizes in bytes.
 struct Result {
-  std::string engine;  ///< reference, simgrid, cpu, cuda
+  std::string engine;    ///< reference, simgrid, cpu, cuda
+  std::string fidelity;  ///< of transfers in simgrid: chunk, fluid, alpha-beta; else empty
   double step_time = 0;
   double step_time_low = 0, step_time_high = 0;  ///< band from the profile's residuals
   double tokens_per_s = 0, samples_per_s = 0;

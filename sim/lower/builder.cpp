@@ -55,6 +55,7 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Lower
               (s_.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s_.parallel.pp == 1);
   replicas_ = options.unfold ? static_cast<int>(plan.members_per_lane) : 1;
   network_ = options.network && !s_.costs;
+  chunks_ = network_ && options.chunks && !options.unfold;
   axes_ = models::data_axes(plan_, s_);
   make_contexts(options.inner || network_);
   inner_ = network_ && shares_inner();

@@ -117,6 +117,7 @@ class StepBuilder {
   std::vector<TaskId> last_dp_;         ///< by lane
   bool network_ = false;
   bool inner_ = false;  ///< collectives inside passes become tasks
+  bool chunks_ = false;
   models::DataAxes axes_;
   std::vector<models::Axis> tp_axes_, cp_axes_;
   std::map<std::tuple<std::string_view, double, double>, std::uint16_t> piece_segments_;

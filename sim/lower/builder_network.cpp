@@ -3,6 +3,7 @@
 #include <string>
 
 #include "sim/lower/builder.hpp"
+#include "sim/lower/chunks.hpp"
 
 /// What engines that share links need: passes piece by piece, and what each task sends where.
 namespace paceline::sim {
@@ -117,7 +118,15 @@ void StepBuilder::note_collective(TaskId task, const DpSegment& collective) {
 }
 
 TaskGraph StepBuilder::take() {
-  if (network_) attach_network(graph_, s_, plan_, network_tasks_, replicas_);
+  if (!network_) return std::move(graph_);
+  std::vector<std::string> assumptions;
+  if (chunks_) {
+    ChunkedTasks chunked = expand_chunks(graph_, s_, std::move(network_tasks_));
+    network_tasks_ = std::move(chunked.tasks);
+    assumptions = std::move(chunked.assumptions);
+  }
+  attach_network(graph_, s_, plan_, network_tasks_, replicas_);
+  graph_.network.assumptions = std::move(assumptions);
   return std::move(graph_);
 }
 

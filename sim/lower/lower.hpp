@@ -16,6 +16,8 @@ struct LowerOptions {
   bool inner = false;
   /// Say which wires the tasks share (TaskGraph::network), for engines that let them.
   bool network = false;
+  /// With `network`: data-parallel rings message by message (chunks.hpp).
+  bool chunks = false;
 };
 
 TaskGraph lower(const models::Scenario& scenario, const models::Plan& plan, const Program& program,

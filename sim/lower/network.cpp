@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "models/hardware/fabric.hpp"
+#include "sim/engine/graph_order.hpp"
+#include "sim/lower/chunks.hpp"
+#include "sim/lower/rings.hpp"
 #include "sim/lower/shared_wires.hpp"
 
 namespace paceline::sim {
@@ -20,40 +24,6 @@ using models::Fabric;
 /// Flows by wire.
 using Load = std::map<int, std::uint32_t>;
 
-/// Devices that reach each other without the network share this number.
-int domain_of(const Cluster& cluster, int device) {
-  int first = 0, domain = 0;
-  for (const models::NodeGroup& group : cluster.groups) {
-    const int spanned = group.levels.empty() ? 1 : group.levels.back().size;
-    const int size = std::max(group.devices_per_node, spanned);
-    if (device < first + group.devices()) return domain + (device - first) / size;
-    first += group.devices();
-    domain += (group.devices() + size - 1) / size;
-  }
-  return domain;
-}
-
-int first_member(int device, const std::vector<Axis>& axes) {
-  std::int64_t first = device;
-  for (const Axis& a : axes) first -= device / a.stride % a.count * a.stride;
-  return static_cast<int>(first);
-}
-
-/// The members of the group that `device` belongs to.
-std::vector<int> members_of(int device, const std::vector<Axis>& axes) {
-  std::vector<int> members{first_member(device, axes)};
-  for (const Axis& axis : axes) {
-    const std::size_t before = members.size();
-    for (int i = 1; i < axis.count; ++i) {
-      for (std::size_t m = 0; m < before; ++m) {
-        members.push_back(members[m] + static_cast<int>(i * axis.stride));
-      }
-    }
-  }
-  std::sort(members.begin(), members.end());
-  return members;
-}
-
 void add_route(Load& load, const Fabric& fabric, int from, int to, std::uint32_t flows) {
   if (from == to || flows == 0) return;
   for (const int wire : models::route(fabric, from, to)) load[wire] += flows;
@@ -63,25 +33,9 @@ void add_route(Load& load, const Fabric& fabric, int from, int to, std::uint32_t
 /// bytes_leaving over the members of a domain.
 Load ring_load(const Fabric& fabric, const Cluster& cluster, const std::vector<int>& members,
                int only = -1) {
-  std::vector<std::vector<int>> domains;
-  int last = -1;
-  for (const int device : members) {
-    const int domain = domain_of(cluster, device);
-    if (domain != last) domains.emplace_back();
-    domains.back().push_back(device);
-    last = domain;
-  }
   Load load;
-  for (std::size_t i = 0; i < domains.size(); ++i) {
-    const std::vector<int>& here = domains[i];
-    const std::vector<int>& next = domains[(i + 1) % domains.size()];
-    const bool alone = domains.size() == 1;
-    const auto inner = static_cast<std::uint32_t>(alone ? 1 : here.size() - 1);
-    for (std::size_t j = 0; j < here.size(); ++j) {
-      if (only >= 0 && here[j] != only) continue;
-      add_route(load, fabric, here[j], here[(j + 1) % here.size()], inner);
-      if (!alone) add_route(load, fabric, here[j], next[j % next.size()], 1);
-    }
+  for (const RingHop& hop : ring_hops(cluster, members)) {
+    if (only < 0 || hop.from == only) add_route(load, fabric, hop.from, hop.to, hop.flows);
   }
   return load;
 }
@@ -116,21 +70,30 @@ class Attacher {
 
   void attach(const NetworkTask& task) {
     const Task& t = graph_.tasks[task.task];
-    const Key key{t.lane, t.segment, task.from, task.to, task.axes};
+    const Key key{t.lane, t.segment, task.from, task.to, task.member, task.axes};
     auto [found, fresh] = known_.try_emplace(key, kNoTransfer);
     if (fresh) found->second = make_transfer(task, t);
     transfer_of_[task.task] = found->second;
+    if (found->second != kNoTransfer) streams_[found->second].insert(stream_of(task, t));
   }
 
   /// `transfer_of_` is sized first.
   void run(const std::vector<NetworkTask>& tasks) {
     transfer_of_.assign(graph_.tasks.size(), kNoTransfer);
     for (const NetworkTask& task : tasks) attach(task);
-    keep_shared(graph_, fabric_, std::move(loads_), std::move(transfers_), transfer_of_);
+    keep_shared(graph_, fabric_, streams_, std::move(loads_), std::move(transfers_), transfer_of_);
   }
 
  private:
-  using Key = std::tuple<std::uint32_t, std::uint16_t, int, int, const std::vector<Axis>*>;
+  using Key = std::tuple<std::uint32_t, std::uint16_t, int, int, int, const std::vector<Axis>*>;
+
+  /// Tasks with the same number never run together. Steps of a member that is not the lane's own
+  /// are on no stream, but one after another.
+  std::size_t stream_of(const NetworkTask& task, const Task& t) const {
+    if (t.stream != Stream::None) return stream_slot(t);
+    return graph_.lanes.size() * kStreams + t.lane * std::size_t{kMaxChunkMembers} +
+           static_cast<std::size_t>(task.member);
+  }
 
   std::uint32_t make_transfer(const NetworkTask& task, const Task& t) {
     if (task.fluid <= 0 || task.size <= 0) return kNoTransfer;
@@ -145,6 +108,7 @@ class Attacher {
     }
     transfers_.push_back(transfer);
     loads_.push_back(std::move(load));
+    streams_.emplace_back();
     return static_cast<std::uint32_t>(transfers_.size() - 1);
   }
 
@@ -178,7 +142,10 @@ class Attacher {
       const int device = representative + offset;
       if (device != first_member(device, *task.axes)) continue;
       const std::vector<int> group = members_of(device, *task.axes);
-      for (const auto& [wire, flows] : ring_load(fabric_, cluster_, group)) load[wire] += flows;
+      const int only = task.member < 0 ? -1 : group[static_cast<std::size_t>(task.member)];
+      for (const auto& [wire, flows] : ring_load(fabric_, cluster_, group, only)) {
+        load[wire] += flows;
+      }
     }
     return load;
   }
@@ -190,7 +157,7 @@ class Attacher {
     int smallest = in_domain.begin()->second;
     for (const auto& [domain, count] : in_domain) smallest = std::min(smallest, count);
     const double leaving = bytes_leaving(task, static_cast<int>(group.size()), in_domain.size());
-    transfer.bytes = in_domain.size() > 1 ? leaving / smallest : leaving;
+    transfer.bytes = (in_domain.size() > 1 ? leaving / smallest : leaving) / task.steps;
     limit(transfer, task.fluid, load);
   }
 
@@ -216,7 +183,8 @@ class Attacher {
   std::vector<int> offsets_;
   std::map<Key, std::uint32_t> known_;
   std::vector<Transfer> transfers_;
-  std::vector<Load> loads_;
+  std::vector<Load> loads_;                     ///< by transfer
+  std::vector<std::set<std::size_t>> streams_;  ///< by transfer
   std::vector<std::uint32_t> transfer_of_;
 };
 

@@ -19,6 +19,9 @@ struct NetworkTask {
   /// Who: for SendRecv and pairs the device offsets of both ends in the replica, else the axes.
   int from = 0, to = 0;
   const std::vector<models::Axis>* axes = nullptr;
+  /// One of equal steps of a collective, and of these what leaves one member of the group (its
+  /// index, ascending by device); -1: the messages of all.
+  int steps = 1, member = -1;
 };
 
 /// Fills graph.network: every lane's task stands for the flows of all its members, over the wires

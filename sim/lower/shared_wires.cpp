@@ -2,10 +2,7 @@
 #include "sim/lower/shared_wires.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
-
-#include "sim/engine/graph_order.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -22,16 +19,6 @@ std::map<int, Uses> by_wire(const std::vector<std::map<int, std::uint32_t>>& loa
     for (const auto& [wire, flows] : loads[t]) uses[wire].emplace_back(t, flows);
   }
   return uses;
-}
-
-/// The streams that use each transfer: tasks on one stream never run together.
-std::vector<std::set<std::size_t>> streams_of(const TaskGraph& graph, std::size_t transfers,
-                                              const std::vector<std::uint32_t>& transfer_of) {
-  std::vector<std::set<std::size_t>> streams(transfers);
-  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
-    if (transfer_of[t] != kNoTransfer) streams[transfer_of[t]].insert(stream_slot(graph.tasks[t]));
-  }
-  return streams;
 }
 
 bool can_fill(const Uses& uses, const std::vector<Transfer>& transfers,
@@ -68,9 +55,9 @@ NetworkLink link_of(const models::Wire& wire) {
 }  // namespace
 
 void keep_shared(TaskGraph& graph, const models::Fabric& fabric,
+                 const std::vector<std::set<std::size_t>>& streams,
                  std::vector<std::map<int, std::uint32_t>> loads, std::vector<Transfer> transfers,
                  std::vector<std::uint32_t> transfer_of) {
-  const auto streams = streams_of(graph, transfers.size(), transfer_of);
   Network& network = graph.network;
   network = {};
   std::map<Uses, std::uint32_t> known;  // link by flows

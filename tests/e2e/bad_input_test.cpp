@@ -87,6 +87,10 @@ TEST_CASE("bad options are refused before anything is predicted", "[e2e]") {
   };
   refused("--engine simgird", "reference");
   refused("--engine ''", "reference");
+  refused("--engine simgrid --fidelity chunks", "did you mean");
+  refused("--engine simgrid --fidelity ''", "alpha-beta");
+  refused("--fidelity chunk", "--engine simgrid");
+  refused("--engine reference --fidelity fluid", "--engine simgrid");
   refused("--set parallel.tp", "path=value");
   refused("--set =4", "path=value");
   refused("--set parallel.tpp=4", "did you mean");

@@ -103,3 +103,21 @@ TEST_CASE("list clusters NAME tells of the network and draws it", "[e2e]") {
   if (run_shell("command -v dot").exit_code != 0) return;  // Graphviz is not everywhere
   CHECK(run_shell("'" PACELINE_BINARY "' list clusters eos --dot | dot -Tsvg").exit_code == 0);
 }
+
+TEST_CASE("an answer says how closely transfers were simulated", "[cli]") {
+  const std::string file =
+      std::string("'") + PACELINE_SOURCE + "/scenarios/llama3_70b_64_h100.yaml'";
+  const auto ask = [&](const std::string& options) {
+    return run_program("run " + file + " --json - " + options);
+  };
+  CHECK(ask("--fidelity alpha-beta").out == ask("").out);
+  const Ran fluid = ask("--engine simgrid");
+  if (fluid.exit_code == 3) return;  // no SimGrid
+  CHECK(fluid.out.find("\"fidelity\": \"fluid\"") != std::string::npos);
+  CHECK(ask("--engine simgrid --fidelity fluid").out == fluid.out);
+  for (const std::string name : {"chunk", "alpha-beta"}) {
+    const Ran ran = ask("--engine simgrid --fidelity " + name);
+    CHECK(ran.out.find("\"fidelity\": \"" + name + "\"") != std::string::npos);
+    CHECK(ran.out.find("--engine simgrid --fidelity " + name + "\"") != std::string::npos);
+  }
+}

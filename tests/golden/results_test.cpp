@@ -71,8 +71,8 @@ std::string result_of(const fs::path& scenario) {
   const std::string file = "scenarios/" + scenario.filename().string();
   models::Scenario s = models::read_scenario_file(scenario.string());
   s.file = file;
-  return rounded(reports::to_json(
-      reports::make_answer(s, sim::predict(s), reports::run_command(file, {}, "reference"))));
+  return rounded(reports::to_json(reports::make_answer(
+      s, sim::predict(s), reports::run_command(file, {}, "--engine reference"))));
 }
 
 bool update() {

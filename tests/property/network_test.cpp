@@ -244,6 +244,44 @@ TEST_CASE("a link that dies stops its transfers, and goes on when it comes back"
                                              Catch::Matchers::Contains("'link 0' from 0.05"));
 }
 
+TEST_CASE("links that change while nothing moves, or just as something starts: SimGrid agrees",
+          "[network][simgrid]") {
+  NEEDS_SIMGRID();
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    base::Rng rng(seed);
+    TaskGraph graph;
+    graph.lanes.resize(3);
+    for (int l = 0; l < 3; ++l) add_link(graph, 10e9);
+    for (NetworkLink& link : graph.network.links) {
+      // All times are whole milliseconds: changes fall on starts and ends.
+      double at = 0;
+      for (int i = 0; i < 12; ++i) {
+        at += 1e-3 * static_cast<double>(1 + rng.below(8));
+        link.changes.push_back({at, i % 3 == 0 ? 0 : 5e9 * static_cast<double>(1 + i % 2)});
+      }
+      link.changes.push_back({at + 1e-3, 10e9});
+    }
+    for (int i = 0; i < 24; ++i) {
+      Task kernel;
+      kernel.lane = static_cast<std::uint32_t>(i % 3);
+      kernel.seconds = 1e-3 * static_cast<double>(rng.below(6));
+      const TaskId last =
+          i < 3 ? kNoTask : static_cast<TaskId>(graph.tasks.size() - 5);  // the lane's transfer
+      const TaskId id = graph.add(kernel, after(last));
+      const auto link = static_cast<std::uint32_t>(rng.below(3));
+      graph.network.transfer_of.resize(id + 1, kNoTransfer);
+      add_transfer(graph,
+                   {1e-3 * static_cast<double>(rng.below(2)),
+                    1e7 * static_cast<double>(1 + rng.below(4)),
+                    10e9,
+                    {{link, 1}}},
+                   kernel.lane, after(id));
+    }
+    CAPTURE(seed);
+    CHECK(worst_difference(run_simgrid(graph), run_max_min(graph)) < 1e-8);
+  }
+}
+
 TEST_CASE("more bandwidth never makes random traffic slower than less", "[network]") {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     base::Rng rng(seed);

@@ -43,7 +43,7 @@ TEST_CASE("without a pipeline one class holds all ranks", "[reports]") {
 }
 
 TEST_CASE("the reproducing command quotes what a shell would read differently", "[reports]") {
-  CHECK(reports::run_command("a b.yaml", {"parallel.tp=4", "name=it's"}, "reference") ==
+  CHECK(reports::run_command("a b.yaml", {"parallel.tp=4", "name=it's"}, "--engine reference") ==
         "paceline run 'a b.yaml' --set parallel.tp=4 --set 'name=it'\\''s' --engine reference");
 }
 
