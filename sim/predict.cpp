@@ -51,7 +51,8 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   if (shared) {
     const double alone = run_reference(p.graph, engine).makespan;
     p.result.network = measure_network(p.graph, p.timeline, alone);
-    for (const std::string& a : p.graph.network.assumptions) p.result.assumptions.push_back(a);
+    // Asked for and not done: more than an assumption.
+    for (const std::string& a : p.graph.network.assumptions) p.result.warnings.push_back(a);
   }
   if (simgrid) p.result.fidelity = kFidelities[static_cast<std::size_t>(options.fidelity)].name;
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
