@@ -86,8 +86,8 @@ JsonWriter event(std::string_view phase, std::string_view name, std::size_t lane
 
 int thread_of(Stream stream) { return static_cast<int>(stream) + 1; }
 
-/// Tasks that take a place on a thread. Joins are only edges of the graph, and the ends of an action
-/// that runs piece by piece only carry its memory.
+/// Tasks that take a place on a thread. Joins are only edges of the graph, and the ends of an
+/// action that runs piece by piece only carry its memory.
 bool shown(const Task& task) { return task.stream != Stream::None && task.seconds > 0; }
 
 void metadata(EventWriter& out, std::string_view kind, std::size_t lane, int thread,

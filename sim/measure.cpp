@@ -77,8 +77,8 @@ std::vector<double> compute_seconds(const TaskGraph& graph) {
   return sum;
 }
 
-/// Span and busy time of the pipeline part of each lane: actions only, not the optimizer. Waiting for
-/// a collective inside an action is part of it, whether the action is one task or many.
+/// Span and busy time of the pipeline part of each lane: actions only, not the optimizer. Waiting
+/// for a collective inside an action is part of it, whether the action is one task or many.
 struct LaneSpan {
   double first = std::numeric_limits<double>::infinity();
   double last = 0;

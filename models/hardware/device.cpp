@@ -109,9 +109,8 @@ Device read_device(const base::Document& document, const std::string& name) {
   else
     device.facts.push_back({"idle", "unknown", ""});
   if (fields.has("overlap_slowdown")) {
-    device.overlap_slowdown =
-        in.number("overlap_slowdown",
-                  [](base::Fields& f, std::string_view k) { return f.number(k, 1, 10); });
+    device.overlap_slowdown = in.number(
+        "overlap_slowdown", [](base::Fields& f, std::string_view k) { return f.number(k, 1, 10); });
   } else {
     device.facts.push_back({"overlap_slowdown", "unknown", ""});
   }

@@ -22,8 +22,8 @@ std::string_view to_text(Precision p);
 /// Bytes of one element as stored and sent: 4, 2, 2, 1.
 double element_bytes(Precision p);
 
-/// Where no figure of the device is known: the mean of A100, H100, MI250 and MI210 over GPT and LLaMA
-/// models (arXiv 2507.03114, abstract: 18.9 %, at most 40 %).
+/// Where no figure of the device is known: the mean of A100, H100, MI250 and MI210 over GPT and
+/// LLaMA models (arXiv 2507.03114, abstract: 18.9 %, at most 40 %).
 inline constexpr double kOverlapSlowdown = 1.189;
 
 /// One accelerator, from its data sheet (models/specs/device/NAME.yaml). Rates are dense peaks of

@@ -84,10 +84,10 @@ struct Stack {
   Partition partition = Partition::Even;
 
   // Numbers, in the order of the list in the file; defaults mean "no effect".
-  double sustained = 1;              ///< GEMM rate over the profile's
-  double elementwise = 1;            ///< bytes of elementwise kernels over the counted ones
-  double tp_exposed = 0;             ///< share of an overlapped tp collective that stays exposed
-  double tp_factor = 1;              ///< time of tp collectives over the model's
+  double sustained = 1;    ///< GEMM rate over the profile's
+  double elementwise = 1;  ///< bytes of elementwise kernels over the counted ones
+  double tp_exposed = 0;   ///< share of an overlapped tp collective that stays exposed
+  double tp_factor = 1;    ///< time of tp collectives over the model's
   /// compute beside a communication stream runs at 1/this; absent: Device::overlap_slowdown
   std::optional<double> overlap_slowdown;
   double attention_factor = 1;       ///< attention rate over the kernel's published curve

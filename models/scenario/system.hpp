@@ -30,14 +30,12 @@
 /// predict:                                     # name: a scenario file beside this one
 ///   baseline: megatron.yaml
 ///   variant: {scenario: megatron.yaml, with: {schedule: breadth-first}}
-///   crowded: {scenario: megatron.yaml, engine: simgrid}        # links shared
-///   sparse:                                    # adds sparse_all_gather, ..._reduce_scatter and
-///     scenario: megatron.yaml                  # ..._all_reduce: speed-up over the dense collective
-///     sparse: {size: 1 GiB, sparsity: 0.99, value_bytes: 4}    # of the data-parallel group
+///   crowded: {scenario: megatron.yaml, engine: simgrid}    # links shared
+///   sparse: {scenario: megatron.yaml, sparse: {size: 1 GiB, sparsity: 0.99, value_bytes: 4}}
 /// checks:
 ///   - quantity: "throughput over Megatron-LM"
 ///     expression: baseline.step_time_s / variant.step_time_s
-///     gain: 0.43                               # or value, saving, at_least, at_most; or show: true
+///     gain: 0.43                 # or value, saving, at_least, at_most; or show: true
 /// why: "one sentence: what the figures say, and why they differ"
 /// ```
 namespace paceline::models {
@@ -58,7 +56,8 @@ struct SystemCheck {
   double band = 0.20;       ///< and up to which it lies within
 };
 
-/// An array that goes through a run's data-parallel group as a sparse collective.
+/// An array that goes through a run's data-parallel group as a sparse collective: the run then also
+/// offers sparse_all_gather, sparse_reduce_scatter and sparse_all_reduce, speed-ups over the dense.
 struct SparseArray {
   base::Bytes size;  ///< dense
   double sparsity = 0;

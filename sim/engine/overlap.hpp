@@ -8,8 +8,8 @@
 /// kernels.
 namespace paceline::sim {
 
-/// Collectives inside a layer (tp, cp) do not count: what their overlap costs is part of the layer's
-/// own time (stack.tp_exposed).
+/// Collectives inside a layer (tp, cp) do not count: what their overlap costs is part of the
+/// layer's own time (stack.tp_exposed).
 constexpr bool is_communication(Stream stream) {
   switch (stream) {
     case Stream::Ep:
