@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kDrawnInFull = 200;  ///< vertices
 constexpr std::size_t kDrawnSwitches = 300;
+constexpr std::size_t kLabelled = 600;  ///< directions of edges; more are laid out by springs
 
 /// What is drawn: boxes that stand for one or many vertices, and what runs between them.
 struct Drawing {
@@ -99,8 +100,22 @@ void merge_alike(const Fabric& fabric, Drawing& drawing) {
   add_rates(fabric, drawing);
 }
 
+/// How many wires there are of each rate: in place of labels nobody could read.
+std::string rates_in_short(const Drawing& drawing) {
+  std::map<std::string, int> count;
+  for (const auto& [ends, rate] : drawing.rates)
+    ++count[rate > 0 ? base::format_rate(base::BytesPerSecond(rate)) : "broken"];
+  std::string text = "one way:";
+  for (const auto& [rate, n] : count) text += " " + std::to_string(n) + " of " + rate + ",";
+  text.pop_back();
+  return text;
+}
+
 std::string edge(const Drawing& drawing, std::size_t from, std::size_t to, double rate,
                  const char* more) {
+  if (drawing.rates.size() > kLabelled)
+    return "  \"" + drawing.boxes[from].name + "\" -> \"" + drawing.boxes[to].name + "\" [" +
+           (more + (*more == ',' ? 2 : 0)) + "];\n";
   return "  \"" + drawing.boxes[from].name + "\" -> \"" + drawing.boxes[to].name + "\" [label=\"" +
          (rate > 0 ? base::format_rate(base::BytesPerSecond(rate)) : "broken") + "\"" + more +
          "];\n";
@@ -113,6 +128,8 @@ std::string to_dot(const Fabric& fabric) {
   Drawing drawing = boxes_of(fabric, large);
   if (large) merge_alike(fabric, drawing);
   std::string out = "digraph fabric {\n  node [fontname=\"sans-serif\"];\n  edge [fontsize=9];\n";
+  if (drawing.rates.size() > kLabelled)
+    out += "  layout=sfdp; overlap=prism; label=\"" + rates_in_short(drawing) + "\";\n";
   std::vector<bool> used(drawing.boxes.size(), false);
   for (const std::size_t box : drawing.of_vertex) used[box] = true;
   for (std::size_t b = 0; b < drawing.boxes.size(); ++b) {

@@ -44,6 +44,14 @@ TEST_CASE("without the SimGrid module the engine is missing, and only it", "[cli
   CHECK(run_shell(make + alone).exit_code == 0);
 }
 
+TEST_CASE("a crash of the engine is an error in one line, not a crash", "[cli][network]") {
+  const Ran ran = run_shell("PACELINE_MODULES='" PACELINE_CRASHING_MODULES "' \"$PACELINE\" run " +
+                            kLlama + " --engine simgrid");
+  CHECK(ran.exit_code == 2);
+  CHECK(tests::count_lines(ran.err) == 1);
+  CHECK_THAT(ran.err, Catch::Matchers::Contains("the engine ended by signal"));
+}
+
 TEST_CASE("an engine that does not exist is an error with the ones that do", "[cli][network]") {
   const Ran ran = run_program("run " + kLlama + " --engine simgird");
   CHECK(ran.exit_code == 2);
