@@ -36,6 +36,7 @@ Pattern pattern_of(const ChunkedCollective& c) {
       if (direct) return Pattern::AllToAll;
       break;
     case CollectiveOp::Broadcast:
+    case CollectiveOp::Reduce:  // the same chain, towards the root
       if (ring) return Pattern::Chain;
       break;
     case CollectiveOp::SendRecv:
@@ -44,7 +45,7 @@ Pattern pattern_of(const ChunkedCollective& c) {
   }
   fail(std::string(models::to_text(c.op)) + " by " + std::string(models::to_text(c.algorithm)) +
            " has no message form",
-       "all_reduce: Ring, Tree; all_gather, reduce_scatter, broadcast: Ring; all_to_all, "
+       "all_reduce: Ring, Tree; all_gather, reduce_scatter, broadcast, reduce: Ring; all_to_all, "
        "send_recv: Direct");
 }
 
