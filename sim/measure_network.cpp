@@ -32,20 +32,28 @@ void add_rate(std::array<double, SharedLink::kBins>& bins, double start, double 
   }
 }
 
-double fullness(const SharedLink& link) {
-  return link.busy > 0 ? link.bytes / link.bandwidth / link.busy : 0;
+/// Share of what the link carries at its narrowest that it was asked for while in use.
+double fullness(const SharedLink& link, const NetworkLink& wire) {
+  double narrowest = wire.bandwidth;
+  for (const NetworkLink::Change& change : wire.changes) {
+    if (change.bandwidth > 0) narrowest = std::min(narrowest, change.bandwidth);
+  }
+  return link.busy > 0 ? link.bytes / narrowest / link.busy : 0;
 }
 
 void blame_links(const TaskGraph& graph, const Timeline& timeline, std::vector<SharedLink>& links) {
+  std::vector<double> full;
+  for (std::size_t l = 0; l < links.size(); ++l) {
+    full.push_back(fullness(links[l], graph.network.links[l]));
+  }
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Transfer* transfer = graph.network.transfer(t);
     if (transfer == nullptr || transfer->uses.empty()) continue;
     const double late = timeline.finish[t] - timeline.start[t] - graph.tasks[t].seconds;
     if (late <= kRounding) continue;
-    const auto worst = std::max_element(transfer->uses.begin(), transfer->uses.end(),
-                                        [&](const LinkUse& a, const LinkUse& b) {
-                                          return fullness(links[a.link]) < fullness(links[b.link]);
-                                        });
+    const auto worst = std::max_element(
+        transfer->uses.begin(), transfer->uses.end(),
+        [&](const LinkUse& a, const LinkUse& b) { return full[a.link] < full[b.link]; });
     links[worst->link].delay += late;
   }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "models/hardware/fabric.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/engine/simgrid.hpp"
 #include "sim/lower/lower.hpp"
@@ -47,6 +48,8 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   p.timeline = simgrid ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
   p.result = measure(scenario, p.graph, p.timeline);
   for (std::string& warning : models::unclaimed_groups(p.plan, scenario))
+    p.result.warnings.push_back(std::move(warning));
+  for (std::string& warning : models::ignored_by_engine(scenario.cluster, shared))
     p.result.warnings.push_back(std::move(warning));
   if (shared) {
     const double alone = run_reference(p.graph, engine).makespan;

@@ -81,6 +81,7 @@ void set_inside(Fabric& f, const CollectiveGroup& group, const NcclRelease& rele
 
 void set_network(Fabric& f, const CollectiveGroup& group) {
   const Link& link = *group.network;
+  f.wan = link.kind == LinkKind::Wan;
   f.nic = link.bandwidth.value * link.efficiency * group.ports / group.sharers;
   for (std::size_t p = 0; p < 3; ++p) f.hop[p] = link.latency.value + kHopOverLL[p] * kUs;
   if (link.kind == LinkKind::Efa) f.chunk_max = kNvlsChunkMaxEfa;
@@ -271,6 +272,7 @@ Timing send_time(double bytes, const Fabric& f) {
   // MB).
   constexpr double kSmall = 16 * 1024;
   const bool across = f.domains > 1;
+  if (across && f.wan) return {f.hop[0] + bytes / (f.nic / f.per_domain), f.hop[0]};
   const double hop = across ? f.hop[0] + 2.0 * kUs : f.step[0];
   const double rate = across ? 0.866 * f.nic / f.per_domain : 0.90 * f.inside;
   const double latency = kRingBase[0] * kUs + hop;

@@ -17,6 +17,7 @@ struct Fabric {
   double chunk_max = kNvlsChunkMax;
   double queue = 0;  ///< NVLS channels x heads
   bool ll128 = false;
+  bool wan = false;       ///< the network joins sites: a message takes latency and line rate
   double tree_limit = 0;  ///< bytes, the largest array NCCL reduces along a tree
   const NcclGeneration* generation = nullptr;
 };

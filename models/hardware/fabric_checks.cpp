@@ -129,4 +129,20 @@ std::string unreachable_pair(const Fabric& fabric) {
   return "";
 }
 
+std::vector<std::string> ignored_by_engine(const Cluster& cluster, bool shared_links) {
+  const FabricSpec& spec = cluster.fabric;
+  std::vector<std::string> ignored;
+  const bool changes = !spec.faults.empty() ||
+                       std::any_of(spec.wan.begin(), spec.wan.end(),
+                                   [](const WanLink& link) { return !link.changes.empty(); });
+  if (changes && !shared_links)
+    ignored.emplace_back(
+        "changes and broken wires of cluster.fabric act only with --engine simgrid");
+  const auto slow = [](const FabricSpec& f) { return f.switch_latency.value > 0; };
+  if (slow(spec) || std::any_of(spec.sites.begin(), spec.sites.end(),
+                                [&](const SiteSpec& site) { return slow(site.inside); }))
+    ignored.emplace_back("switch_latency of cluster.fabric is not part of any time yet");
+  return ignored;
+}
+
 }  // namespace paceline::models

@@ -109,6 +109,12 @@ SitePair pair_over(const Cluster& cluster, std::size_t a, std::size_t b) {
 }  // namespace
 
 void settle_sites(const base::Fields& fields, std::string_view key, FabricSpec& spec) {
+  for (const SiteSpec& site : spec.sites)
+    if (site.nodes == 0 && site.zone < 0 &&
+        (site.uplink.value > 0 || site.uplink_latency.value > 0))
+      fields.fail(key,
+                  "zone " + base::quote(site.name) + " has an uplink but lies in no other zone",
+                  "state bandwidth and latency at its links");
   add_zone_links(spec);
   const WanGraph graph = graph_of(spec);
   const std::size_t all = spec.sites.size();

@@ -283,6 +283,16 @@ bool slower(const GroupLayout& a, const GroupLayout& b) {
   return a.domains > b.domains;
 }
 
+/// Calls f with the first rank of every replica, or of an even selection of many.
+template <class F>
+void each_replica(const Plan& plan, const F& f) {
+  constexpr std::int64_t kLooked = 256;
+  const std::int64_t step = std::max<std::int64_t>(1, plan.members_per_lane / kLooked);
+  for (std::int64_t k = 0; k < plan.members_per_lane; k += step) {
+    f(replica_offset(plan.meshes.front(), static_cast<int>(k)));
+  }
+}
+
 CollectiveGroup group_over(const Scenario& s, std::span<const Axis> axes, int first) {
   std::vector<Axis> used;
   std::int64_t last = first;
@@ -308,6 +318,25 @@ CollectiveGroup group_over(const Scenario& s, std::span<const Axis> axes, int fi
                      s.tables.empty() ? nullptr : &s.tables.front());
 }
 
+/// Of the groups of the stage of `first` the one that takes longest; without sites the first stands
+/// for all. Of many replicas an even selection is looked at.
+CollectiveGroup slowest_over(const Plan& plan, const Scenario& s, std::span<const Axis> axes,
+                             int first) {
+  CollectiveGroup slowest = group_over(s, axes, first);
+  if (s.cluster.fabric.sites.empty()) return slowest;
+  const auto seconds = [&](const CollectiveGroup& group) {
+    constexpr base::Bytes kLarge(64e6);
+    return collective_time(CollectiveOp::AllReduce, kLarge, group, nccl_release(s.stack.nccl)).time;
+  };
+  each_replica(plan, [&](int offset) {
+    std::int64_t device = first + offset;
+    for (const Axis& axis : axes) device -= device / axis.stride % axis.count * axis.stride;
+    const CollectiveGroup group = group_over(s, axes, static_cast<int>(device));
+    if (seconds(group) > seconds(slowest)) slowest = group;
+  });
+  return slowest;
+}
+
 }  // namespace
 
 CollectiveGroup group_of(const Plan& plan, const Scenario& s,
@@ -318,7 +347,7 @@ CollectiveGroup group_of(const Plan& plan, const Scenario& s,
       axes.push_back({axis.stride, axis.size});
     }
   }
-  return group_over(s, axes, first_device);
+  return slowest_over(plan, s, axes, first_device);
 }
 
 DataAxes data_axes(const Plan& plan, const Scenario& s) {
@@ -339,8 +368,9 @@ DataAxes data_axes(const Plan& plan, const Scenario& s) {
 
 DataGroups data_groups(const Plan& plan, const Scenario& s, int first_device) {
   const DataAxes axes = data_axes(plan, s);
-  return {group_over(s, axes.all, first_device), group_over(s, axes.shard, first_device),
-          group_over(s, axes.replicas, first_device)};
+  return {slowest_over(plan, s, axes.all, first_device),
+          slowest_over(plan, s, axes.shard, first_device),
+          slowest_over(plan, s, axes.replicas, first_device)};
 }
 
 CollectiveGroup pair_of(const Scenario& s, int from, int to) {
@@ -348,6 +378,34 @@ CollectiveGroup pair_of(const Scenario& s, int from, int to) {
   const int block = std::max(1, std::abs(to - from) / s.cluster.groups.front().devices_per_node);
   return from_layout(s, layout_of_pair(s.cluster, from, to), std::min(from, to), std::max(from, to),
                      block, nullptr);
+}
+
+CollectiveGroup slowest_pair(const Plan& plan, const Scenario& s, int from, int to) {
+  CollectiveGroup slowest = pair_of(s, from, to);
+  if (s.cluster.fabric.sites.empty()) return slowest;
+  const auto seconds = [&](const CollectiveGroup& pair) {
+    constexpr base::Bytes kLarge(16e6);
+    return collective_time(CollectiveOp::SendRecv, kLarge, pair, nccl_release(s.stack.nccl)).time;
+  };
+  each_replica(plan, [&](int offset) {
+    const CollectiveGroup pair = pair_of(s, offset + from, offset + to);
+    if (seconds(pair) > seconds(slowest)) slowest = pair;
+  });
+  return slowest;
+}
+
+int replica_offset(const Mesh& mesh, int replica) {
+  int offset = 0;
+  for (const MeshAxis& axis : mesh.axes) {
+    if (axis.name == "pp") continue;
+    offset += replica % axis.size * axis.stride;
+    replica /= axis.size;
+  }
+  return offset;
+}
+
+bool places_differ(const Scenario& s) {
+  return s.cluster.groups.size() > 1 || !s.cluster.fabric.sites.empty();
 }
 
 std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& s) {
@@ -364,9 +422,19 @@ std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& s) {
   };
   look(axis("tp"), "tensor parallelism");
   look(axis("cp"), "context parallelism");
-  look(data_groups(plan, s).all, "data parallelism");
   const int stride = plan.meshes.front().axis("pp").stride;
-  if (s.parallel.pp > 1) look(pair_of(s, 0, stride), "pipeline parallelism");
+  for (int r = 0; r < (places_differ(s) ? s.parallel.pp : 1); ++r) {
+    look(data_groups(plan, s, r * stride).all, "data parallelism");
+    if (!found.empty()) break;
+  }
+  if (s.parallel.pp > 1) {
+    for (int r = 0; r + 1 < (places_differ(s) ? s.parallel.pp : 2); ++r) {
+      const CollectiveGroup pair = slowest_pair(plan, s, r * stride, (r + 1) * stride);
+      if (unclaimed_link(pair).empty()) continue;
+      look(pair, "pipeline parallelism");
+      break;
+    }
+  }
   return found;
 }
 

@@ -71,7 +71,8 @@ Plan make_plan(const Scenario& scenario);
 inline constexpr std::int64_t kMaxActions = 50'000'000;
 
 /// The group that spans the named axes and holds `first_device`, as the collective model sees it:
-/// rank r sits on device r. Pointers lead into the scenario's cluster.
+/// rank r sits on device r. Between sites the slowest of the groups of that stage: all wait for it.
+/// Pointers lead into the scenario's cluster.
 CollectiveGroup group_of(const Plan& plan, const Scenario& scenario,
                          std::span<const std::string_view> axes, int first_device = 0);
 /// Ranks that hold copies of the same parameters (cp and dp), and under sharding the parts of it:
@@ -88,6 +89,14 @@ DataAxes data_axes(const Plan& plan, const Scenario& scenario);
 
 /// Two ranks that exchange messages.
 CollectiveGroup pair_of(const Scenario& scenario, int from, int to);
+/// The slowest of the pairs that the replicas of a pipeline make of two of its devices, given as
+/// offsets in the replica: between sites they differ.
+CollectiveGroup slowest_pair(const Plan& plan, const Scenario& scenario, int from, int to);
+
+/// First rank of a replica of the pipeline: its number written in the digits of every axis but pp.
+int replica_offset(const Mesh& mesh, int replica);
+/// Whether ranks of one stage, or of two stages, may lie differently on one kind of node.
+bool places_differ(const Scenario& scenario);
 
 /// A warning for every kind of group whose collectives go over links the white box makes no claim
 /// for (unclaimed_link) and that no log of the scenario speaks for.

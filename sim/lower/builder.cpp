@@ -33,9 +33,11 @@ struct HopTime {
   double seconds = 0;
   double fluid = 0;  ///< of it, what depends on the bytes sent
 };
-HopTime hop_time(const Scenario& s, const Message& m, const CostContext& c, int from, int to) {
-  const auto sent = models::collective_time(CollectiveOp::SendRecv, base::Bytes(m.sent),
-                                            models::pair_of(s, from, to), *c.nccl);
+HopTime hop_time(const Scenario& s, const Message& m, const CostContext& c,
+                 const models::CollectiveGroup& pair) {
+  if (s.costs) return {s.costs->hop.value, 0};
+  const auto sent =
+      models::collective_time(CollectiveOp::SendRecv, base::Bytes(m.sent), pair, *c.nccl);
   HopTime hop{sent.time.value, (sent.time - sent.latency).value};
   if (m.gathered) {
     hop.seconds +=
@@ -77,7 +79,7 @@ void StepBuilder::make_contexts(bool keep_inner) {
   std::vector<const CostContext*> by_rank;
   for (int r = 0; r < s_.parallel.pp; ++r) {
     // Ranks on the same kind of node with the same placement share a context.
-    if (s_.cluster.groups.size() == 1 && r > 0) {
+    if (r > 0 && !models::places_differ(s_)) {
       by_rank.push_back(by_rank.front());
       continue;
     }
@@ -99,32 +101,40 @@ void StepBuilder::make_hops() {
     const int to = static_cast<int>(i + 1) % pp;
     Hop hop;
     if (from != to) {
-      const HopTime time =
-          s_.costs ? HopTime{s_.costs->hop.value, 0}
-                   : hop_time(s_, message, *stage_context_[i], from * stride, to * stride);
-      hop.seconds = time.seconds;
-      hop.fluid = time.fluid;
+      const auto way = [&](int a, int b) {
+        return hop_time(s_, message, *stage_context_[i],
+                        models::slowest_pair(plan_, s_, a * stride, b * stride));
+      };
+      const HopTime down = way(from, to);
+      const HopTime up = models::places_differ(s_) ? way(to, from) : down;
       hop.size = message.sent;
-      const double host = s_.stack.p2p_blocking ? s_.stack.p2p_host.value : 0;
-      hop.seconds += host;
-      const bool same =
-          !hops_.empty() && hops_.back().seconds == hop.seconds && hops_.back().down != 0;
+      hop.down = {down.seconds, down.fluid, 0};
+      hop.up = {up.seconds, up.fluid, 0};
+      const bool same = !hops_.empty() && hops_.back().down.segment != 0 &&
+                        hops_.back().down.alone == down.seconds &&
+                        hops_.back().up.alone == up.seconds;
       if (same) {
         hop = hops_.back();
       } else {
-        PassCost cost;
-        cost.seconds = hop.seconds;
-        cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = hop.seconds - host;
-        cost.parts[static_cast<std::size_t>(Part::Host)] = host;
-        cost.bytes[static_cast<std::size_t>(Stream::PpDown)] = message.sent;
-        hop.down = add_segment(graph_, "send activations", cost);
-        cost.bytes = {};
-        cost.bytes[static_cast<std::size_t>(Stream::PpUp)] = message.sent;
-        hop.up = add_segment(graph_, "send gradients", cost);
+        add_hop_segments(hop);
       }
     }
     hops_.push_back(hop);
   }
+}
+
+void StepBuilder::add_hop_segments(Hop& hop) {
+  const double host = s_.stack.p2p_blocking ? s_.stack.p2p_host.value : 0;
+  const auto add = [&](Hop::Way& way, const char* name, Stream stream) {
+    PassCost cost;
+    cost.seconds = way.alone + host;
+    cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = way.alone;
+    cost.parts[static_cast<std::size_t>(Part::Host)] = host;
+    cost.bytes[static_cast<std::size_t>(stream)] = hop.size;
+    way.segment = add_segment(graph_, name, cost);
+  };
+  add(hop.down, "send activations", Stream::PpDown);
+  add(hop.up, "send gradients", Stream::PpUp);
 }
 
 void StepBuilder::make_lanes() {
@@ -134,7 +144,7 @@ void StepBuilder::make_lanes() {
   for (int replica = 0; replica < replicas_; ++replica) {
     for (int r = 0; r < pp; ++r) {
       Lane& lane = graph_.lanes[static_cast<std::size_t>(lane_of(replica, r))];
-      lane.representative = replica_offset(plan_.meshes.front(), replica) + r * stride;
+      lane.representative = models::replica_offset(plan_.meshes.front(), replica) + r * stride;
       lane.members = plan_.members_per_lane / replicas_;
     }
   }
@@ -266,8 +276,8 @@ TaskId StepBuilder::add_message(const ActionContext& action, TaskId after) {
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
   task.kind = TaskKind::Message;
-  task.segment = action.forward ? hop.down : hop.up;
-  task.seconds = hop.seconds;
+  task.segment = (action.forward ? hop.down : hop.up).segment;
+  task.seconds = graph_.segments[task.segment].seconds;
   task.stream = s_.stack.p2p_blocking ? Stream::Compute
                 : action.forward      ? Stream::PpDown
                                       : Stream::PpUp;

@@ -42,9 +42,13 @@ class StepBuilder {
 
  private:
   struct Hop {
-    double seconds = 0;
-    double size = 0, fluid = 0;      ///< bytes of a message; seconds that depend on them
-    std::uint16_t down = 0, up = 0;  ///< segments
+    struct Way {
+      double alone = 0;  ///< seconds without host time
+      double fluid = 0;  ///< of them, what depends on the bytes
+      std::uint16_t segment = 0;
+    };
+    double size = 0;  ///< bytes of a message
+    Way down, up;
   };
   struct Markers {  ///< zero-length segments that carry the memory of an expanded pass
     std::uint16_t open = 0, close = 0;
@@ -60,6 +64,7 @@ class StepBuilder {
 
   void make_contexts(bool keep_inner);
   void make_hops();
+  void add_hop_segments(Hop& hop);
   void make_lanes();
   bool expands(const ActionContext& action) const;
   /// Layer by layer, because data-parallel collectives run beside it.

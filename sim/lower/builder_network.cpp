@@ -96,7 +96,7 @@ void StepBuilder::note_message(TaskId task, const ActionContext& action, const H
   NetworkTask note;
   note.task = task;
   note.size = hop.size;
-  note.fluid = hop.fluid;
+  note.fluid = (action.forward ? hop.down : hop.up).fluid;
   note.from = action.lane % pp * stride;
   note.to = (action.stage + (action.forward ? 1 : -1)) % pp * stride;
   network_tasks_.push_back(note);

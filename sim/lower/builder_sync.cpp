@@ -80,12 +80,17 @@ void StepBuilder::join_tied_embeddings() {
   if (!s_.model.tied || s_.parallel.pp == 1 || s_.costs) return;
   const int stride = plan_.meshes.front().axis("pp").stride;
   const CostContext& c = context(0);
-  const models::CollectiveGroup pair = models::pair_of(s_, 0, (s_.parallel.pp - 1) * stride);
   const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
                        models::element_bytes(s_.stack.gradient_reduce);
   PassCost cost;
-  const auto choice =
-      models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes), pair, *c.nccl);
+  const int last = (s_.parallel.pp - 1) * stride;
+  const auto over = [&](int from, int to) {
+    return models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes),
+                                   models::slowest_pair(plan_, s_, from, to), *c.nccl);
+  };
+  auto choice = over(0, last);
+  const auto back = over(last, 0);  // it goes both ways
+  if (back.time > choice.time) choice = back;
   cost.seconds = choice.time.value;
   cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
   cost.bytes[static_cast<std::size_t>(Stream::Dp)] = bytes;

@@ -63,7 +63,7 @@ class Attacher {
     // A folded lane stands for all replicas, one of an unfolded graph for its own.
     if (replicas == 1) {
       for (int k = 0; k < plan.members_per_lane; ++k) {
-        offsets_.push_back(replica_offset(mesh_, k));
+        offsets_.push_back(models::replica_offset(mesh_, k));
       }
     }
   }
@@ -106,17 +106,31 @@ class Attacher {
       const double cap = fabric_.wires[static_cast<std::size_t>(wire)].cap_per_flow;
       if (cap > 0) transfer.rate = std::min(transfer.rate, cap);
     }
+    transfer.rate *= widening(load);
     transfers_.push_back(transfer);
     loads_.push_back(std::move(load));
     streams_.emplace_back();
     return static_cast<std::uint32_t>(transfers_.size() - 1);
   }
 
+  /// How much wider than it starts a wire of the load becomes: the closed form's rate knows only
+  /// the start, and the other wires hold their own.
+  double widening(const Load& load) const {
+    double most = 1;
+    for (const auto& [w, flows] : load) {
+      const models::Wire& wire = fabric_.wires[static_cast<std::size_t>(w)];
+      for (const models::RateChange& change : wire.changes) {
+        most = std::max(most, change.bandwidth.value / wire.bandwidth.value);
+      }
+    }
+    return most;
+  }
+
   /// Device offsets of the replicas a lane stands for.
   std::vector<int> members(const Task& t) const {
     if (!offsets_.empty()) return offsets_;
     const int pp = mesh_.axis("pp").size;
-    return {replica_offset(mesh_, static_cast<int>(t.lane) / pp)};
+    return {models::replica_offset(mesh_, static_cast<int>(t.lane) / pp)};
   }
 
   Load message(const NetworkTask& task, const Task& t, Transfer& transfer) {
@@ -161,19 +175,21 @@ class Attacher {
     limit(transfer, task.fluid, load);
   }
 
-  /// The closed form knows best how fast one group is alone: where its bytes would not fit through
-  /// the devices' own wires in that time (a measured table, an in-switch reduction), fewer are
-  /// sent.
+  /// The closed form knows best how fast one group is alone inside a node: where its bytes would
+  /// not fit through the wires to the device switch in that time (a measured table, an in-switch
+  /// reduction), fewer are sent.
   void limit(Transfer& transfer, double fluid, const Load& load) const {
     for (const auto& [w, flows] : load) {
       const models::Wire& wire = fabric_.wires[static_cast<std::size_t>(w)];
-      if (!at_device(wire.from) && !at_device(wire.to)) continue;
+      if (kind_of(wire.from) != models::VertexKind::DeviceSwitch &&
+          kind_of(wire.to) != models::VertexKind::DeviceSwitch) {
+        continue;
+      }
       transfer.bytes = std::min(transfer.bytes, wire.bandwidth.value * fluid / flows);
     }
   }
-  bool at_device(int vertex) const {
-    const models::VertexKind kind = fabric_.vertices[static_cast<std::size_t>(vertex)].kind;
-    return kind == models::VertexKind::Device || kind == models::VertexKind::Nic;
+  models::VertexKind kind_of(int vertex) const {
+    return fabric_.vertices[static_cast<std::size_t>(vertex)].kind;
   }
 
   TaskGraph& graph_;
@@ -189,16 +205,6 @@ class Attacher {
 };
 
 }  // namespace
-
-int replica_offset(const models::Mesh& mesh, int replica) {
-  int offset = 0;
-  for (const models::MeshAxis& axis : mesh.axes) {
-    if (axis.name == "pp") continue;
-    offset += replica % axis.size * axis.stride;
-    replica /= axis.size;
-  }
-  return offset;
-}
 
 void attach_network(TaskGraph& graph, const models::Scenario& scenario, const models::Plan& plan,
                     const std::vector<NetworkTask>& tasks, int replicas) {

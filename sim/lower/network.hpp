@@ -34,7 +34,4 @@ struct NetworkTask {
 void attach_network(TaskGraph& graph, const models::Scenario& scenario, const models::Plan& plan,
                     const std::vector<NetworkTask>& tasks, int replicas);
 
-/// First rank of a replica of the pipeline: its number written in the digits of every axis but pp.
-int replica_offset(const models::Mesh& mesh, int replica);
-
 }  // namespace paceline::sim

@@ -64,10 +64,11 @@ void keep_shared(TaskGraph& graph, const models::Fabric& fabric,
   for (const auto& [w, uses] : by_wire(loads)) {
     const models::Wire& wire = fabric.wires[static_cast<std::size_t>(w)];
     if (!can_fill(uses, transfers, streams, narrowest(wire))) continue;
-    const auto [found, fresh] =
-        known.try_emplace(uses, static_cast<std::uint32_t>(network.links.size()));
-    if (!wire.changes.empty() || fresh) {  // its own course: it stays beside its likes
-      const auto l = static_cast<std::uint32_t>(network.links.size());
+    const auto l = static_cast<std::uint32_t>(network.links.size());
+    const bool own = !wire.changes.empty();  // its own course: it stays beside its likes
+    const auto found = own ? known.end() : known.find(uses);
+    if (found == known.end()) {
+      if (!own) known.emplace(uses, l);
       network.links.push_back(link_of(wire));
       for (const auto& [t, flows] : uses) transfers[t].uses.push_back({l, flows});
       continue;
