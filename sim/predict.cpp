@@ -49,6 +49,8 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   p.result = measure(scenario, p.graph, p.timeline);
   for (std::string& warning : models::unclaimed_groups(p.plan, scenario))
     p.result.warnings.push_back(std::move(warning));
+  for (std::string& warning : models::fallen_back_groups(p.plan, scenario))
+    p.result.warnings.push_back(std::move(warning));
   for (std::string& warning : models::ignored_by_engine(scenario.cluster, shared))
     p.result.warnings.push_back(std::move(warning));
   if (shared) {

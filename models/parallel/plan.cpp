@@ -2,6 +2,7 @@
 #include "models/parallel/plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <numeric>
 
@@ -435,6 +436,25 @@ std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& s) {
       break;
     }
   }
+  return found;
+}
+
+std::vector<std::string> fallen_back_groups(const Plan& plan, const Scenario& s) {
+  std::vector<std::string> found;
+  const auto look = [&](const CollectiveGroup& group, const std::string& what) {
+    constexpr base::Bytes kLarge(64e6);
+    if (group.ranks <= 1) return;
+    const CollectiveChoice choice =
+        collective_time(CollectiveOp::AllReduce, kLarge, group, nccl_release(s.stack.nccl));
+    if (choice.measured ||
+        ((group.algorithms >> static_cast<unsigned>(choice.algorithm)) & 1u) != 0)
+      return;
+    found.push_back("all_reduce of " + what + " cannot run as collectives.algorithm says: " +
+                    std::string(to_text(choice.algorithm)) + " is taken, as NCCL does");
+  };
+  constexpr std::array<std::string_view, 1> kTp{"tp"};
+  look(group_of(plan, s, kTp, 0), "tensor parallelism");
+  look(data_groups(plan, s).all, "data parallelism");
   return found;
 }
 

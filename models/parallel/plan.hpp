@@ -87,6 +87,10 @@ struct DataAxes {
 };
 DataAxes data_axes(const Plan& plan, const Scenario& scenario);
 
+/// "all_reduce of data parallelism cannot run as collectives.algorithm says: ring is taken, as NCCL
+/// does", for every group that falls back.
+std::vector<std::string> fallen_back_groups(const Plan& plan, const Scenario& scenario);
+
 /// Two ranks that exchange messages.
 CollectiveGroup pair_of(const Scenario& scenario, int from, int to);
 /// The slowest of the pairs that the replicas of a pipeline make of two of its devices, given as

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/scenario/collectives.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/message.hpp"
@@ -47,7 +48,7 @@ unsigned read_mask(base::Fields& fields, std::string_view key,
         found = true;
       }
     if (!found)
-      fields.fail(key, "unknown " + base::quote(text), base::suggest(text, known, "one of "));
+      fields.fail(key, "unknown " + base::quote(text), base::suggest(text, known, "one of"));
   }
   if (mask == 0) fields.fail(key, "is empty", "leave it out to allow all");
   return mask;
@@ -73,6 +74,18 @@ NcclLog read_log(base::Fields& fields, const base::Value& item, std::size_t inde
   return read_nccl_log(path_in(folder, file), hints);
 }
 
+/// Rows whose time is more than 15 % above that of a later, larger size: what a curve takes for
+/// warm-up (curve.hpp).
+std::size_t spikes_of(const NcclLog& log) {
+  std::size_t spikes = 0;
+  for (const NcclLogRow& row : log.rows) {
+    spikes += std::any_of(log.rows.begin(), log.rows.end(), [&](const NcclLogRow& later) {
+      return later.size > row.size && row.out_of_place.value > 1.15 * later.out_of_place.value;
+    });
+  }
+  return spikes;
+}
+
 /// "all_reduce on 16 ranks of 2 nodes from ar.txt, 8 B to 1.00 GiB".
 std::string log_text(const NcclLog& log) {
   base::Bytes low = log.rows.front().size, high = low;
@@ -85,6 +98,9 @@ std::string log_text(const NcclLog& log) {
       std::to_string(log.nodes) + (log.nodes == 1 ? " node" : " nodes") + " measured in " +
       base::one_line(log.file) + ", " + base::format_bytes(low) + " to " + base::format_bytes(high);
   if (!log.nccl.empty()) text += ", NCCL " + log.nccl;
+  if (const std::size_t spikes = spikes_of(log); spikes > 0)
+    text += "; " + std::to_string(spikes) + " of " + std::to_string(log.rows.size()) +
+            " times are above a later one and taken for warm-up";
   for (const std::string& note : log.notes)
     if (note.find("stated") != std::string::npos || note.find("named") != std::string::npos)
       text += "; " + note;
@@ -113,7 +129,13 @@ void read_collectives(base::Fields fields, const std::string& folder, Scenario& 
       logs->logs.push_back(place_log(read_log(fields, items[i], i, folder), scenario.cluster,
                                      settings, nccl_release(scenario.stack.nccl),
                                      fields.where(items[i], "logs")));
-      scenario.assumptions.push_back(log_text(logs->logs.back().log));
+      const NcclLog& log = logs->logs.back().log;
+      if (const std::size_t spikes = spikes_of(log); 2 * spikes > log.rows.size())
+        throw base::Error(base::one_line(log.file),
+                          std::to_string(spikes) + " of " + std::to_string(log.rows.size()) +
+                              " times are above that of a larger size: no curve fits them",
+                          "measure again, with warm-up iterations");
+      scenario.assumptions.push_back(log_text(log));
     }
     c.logs = std::move(logs);
   }

@@ -146,3 +146,23 @@ TEST_CASE("wrong collectives are refused with their place", "[models][scenario]"
   CHECK(error_of("collectives: {logs: [{file: " + kLogs + "two-tables.txt, ranks: 8}]}")
             .find("not of 8") != std::string::npos);
 }
+
+TEST_CASE("a log whose times mostly fall as sizes grow is refused", "[models][scenario][nccl]") {
+  const std::string error = error_of("collectives: {logs: [{file: " + kLogs +
+                                     "falling.txt, op: all_reduce, ranks: 8, nodes: 1}]}");
+  CHECK_THAT(error, Catch::Matchers::Contains("falling.txt") &&
+                        Catch::Matchers::Contains("7 of 8 times are above that of a larger size"));
+}
+
+TEST_CASE("an algorithm that a group cannot run is said, with what runs instead",
+          "[models][scenario]") {
+  const auto warnings = [](const std::string& collectives) {
+    const Scenario s = on("{preset: dgx-h100, nodes: 2}", collectives, "{tp: 8, dp: 2}");
+    return fallen_back_groups(make_plan(s), s);
+  };
+  const auto pat = warnings("collectives: {algorithm: [nvls-tree]}");
+  REQUIRE(pat.size() == 2);
+  CHECK_THAT(pat.front(), Catch::Matchers::Contains("ring is taken"));
+  CHECK(warnings("collectives: {algorithm: [ring]}").empty());
+  CHECK(warnings("").empty());
+}
