@@ -13,6 +13,7 @@ mkdir -p "$study"
 ./paceline validate --json "$study/result.json" --plot "$study/validation.svg" \
   >"$study/table.txt" || status=$?
 ./paceline validate nccl >"$study/nccl.txt" || status=$?
+./paceline validate systems >"$study/systems.txt" || status=$?
 version=$(./paceline --version)
 
 cat >"$study/README.md" <<TEXT
@@ -24,8 +25,9 @@ Every published set in \`scenarios/published\` against the predictions of $versi
 |---|---|
 | \`table.txt\`, \`validation.svg\`, \`result.json\` | \`paceline validate --json result.json --plot validation.svg > table.txt\` |
 | \`nccl.txt\` | \`paceline validate nccl > nccl.txt\` |
+| \`systems.txt\` | \`paceline validate systems > systems.txt\` |
 
-\`tools/update_study.sh\` runs both and writes this folder; on one version every byte comes out the same.
+\`tools/update_study.sh\` runs all and writes this folder; on one version every byte comes out the same.
 What the columns mean: [measured-sets.md](../../../docs/measured-sets.md). What the numbers say, row by
 row where the model is wrong: [validation.md](../../../docs/validation.md).
 

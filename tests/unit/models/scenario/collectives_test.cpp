@@ -63,8 +63,8 @@ TEST_CASE("a log of one node replaces the white box for its operation and ranks"
 TEST_CASE("a log of several nodes speaks for groups of the same shape, by ratio for others",
           "[models][scenario][nccl]") {
   const std::string logs = "collectives: {logs: " + kLogs + "two-tables.txt}";
-  const CollectiveGroup two =
-      group(on("{preset: dgx-h100, nodes: 2}", logs, "{tp: 1, dp: 16}"), "dp");
+  const Scenario pair = on("{preset: dgx-h100, nodes: 2}", logs, "{tp: 1, dp: 16}");
+  const CollectiveGroup two = group(pair, "dp");
   REQUIRE(two.domains == 2);
   const CollectiveChoice c = time(CollectiveOp::AllReduce, 16777216, two);
   CHECK(c.measured);
@@ -76,8 +76,10 @@ TEST_CASE("a log of several nodes speaks for groups of the same shape, by ratio 
   CHECK(four.logs->find(CollectiveOp::AllReduce, 32)->derived);
   // Other operations, eight nodes and one member per node are the white box's.
   CHECK_FALSE(time(CollectiveOp::AllGather, 16777216, two).measured);
-  CHECK(group(on("{preset: dgx-h100, nodes: 8}", logs, "{tp: 1, dp: 64}"), "dp").logs == nullptr);
-  CHECK(group(on("{preset: dgx-h100, nodes: 2}", logs, "{tp: 8, dp: 2}"), "dp").logs == nullptr);
+  const Scenario eight = on("{preset: dgx-h100, nodes: 8}", logs, "{tp: 1, dp: 64}");
+  CHECK(group(eight, "dp").logs == nullptr);
+  const Scenario single = on("{preset: dgx-h100, nodes: 2}", logs, "{tp: 8, dp: 2}");
+  CHECK(group(single, "dp").logs == nullptr);
 }
 
 TEST_CASE("times from logs never fall with size", "[models][scenario][nccl]") {
