@@ -176,20 +176,14 @@ CheckResult judge(const models::SystemCheck& check, double value) {
   return result;
 }
 
-SystemCase validate_system(models::System system) {
-  SystemCase one;
-  one.system = std::move(system);
-  if (!one.system.missing.empty()) {
-    one.why = missing_text(one.system);
-    return one;
-  }
+namespace {
+
+void run_and_judge(SystemCase& one) {
   std::vector<models::Cell> cells;
   for (const models::SystemRun& run : one.system.runs) {
     const Scenario scenario = models::read_scenario(run.scenario);
     if (run.shared_links && !sim::simgrid_available()) {
-      one.why = "needs the SimGrid engine, which this build lacks";
-      one.runs.clear();
-      return one;
+      throw sim::EngineFailure("needs the SimGrid engine, which this build lacks");
     }
     const sim::Prediction prediction = sim::predict(
         scenario, {.engine = run.shared_links ? sim::Engine::Simgrid : sim::Engine::Reference});
@@ -216,6 +210,25 @@ SystemCase validate_system(models::System system) {
     one.status = std::max(one.status, one.checks.back().status);
   }
   one.why = one.system.why;
+}
+
+}  // namespace
+
+SystemCase validate_system(models::System system) {
+  SystemCase one;
+  one.system = std::move(system);
+  if (!one.system.missing.empty()) {
+    one.why = missing_text(one.system);
+    return one;
+  }
+  try {
+    run_and_judge(one);
+  } catch (const sim::EngineFailure& failure) {  // costs this row only
+    SystemCase lost;
+    lost.system = std::move(one.system);
+    lost.why = failure.what();
+    return lost;
+  }
   return one;
 }
 

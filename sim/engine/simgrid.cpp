@@ -122,8 +122,8 @@ Timeline run_simgrid(const TaskGraph& graph, const EngineOptions& options) {
   }
   const std::string failure = wait_for(child);
   using State = SimgridOutcome::State;
-  if (!failure.empty()) throw base::Error("simgrid", "the engine " + failure);
-  if (outcome->state == State::Failed) throw base::Error("simgrid", outcome->message);
+  if (!failure.empty()) throw EngineFailure("simgrid", "the engine " + failure);
+  if (outcome->state == State::Failed) throw EngineFailure("simgrid", outcome->message);
   if (outcome->state == State::Waiting) {
     Workspace workspace;
     workspace.timeline.start.resize(n);

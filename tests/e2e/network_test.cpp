@@ -52,6 +52,15 @@ TEST_CASE("a crash of the engine is an error in one line, not a crash", "[cli][n
   CHECK_THAT(ran.err, Catch::Matchers::Contains("the engine ended by signal"));
 }
 
+TEST_CASE("a crash of the engine costs one row of many", "[cli][network]") {
+  const Ran ran =
+      run_shell("PACELINE_MODULES='" PACELINE_CRASHING_MODULES "' \"$PACELINE\" validate systems");
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out, Catch::Matchers::Contains("the engine ended by signal") &&
+                          Catch::Matchers::Contains("megatron-ptdp") &&
+                          Catch::Matchers::Contains("100 systems:"));
+}
+
 TEST_CASE("an engine that does not exist is an error with the ones that do", "[cli][network]") {
   const Ran ran = run_program("run " + kLlama + " --engine simgird");
   CHECK(ran.exit_code == 2);
