@@ -65,7 +65,8 @@ void add_task(const TaskGraph& graph, const Task& task, double duration, PartSec
     parts[i] += segment.parts[i];
     sum += segment.parts[i];
   }
-  at(parts, Part::Compute) += duration - sum;  // slowed down beside communication
+  // Slowed down: a message by others on its way, a kernel by communication beside it.
+  at(parts, task.kind == TaskKind::Message ? Part::ExposedPp : Part::Compute) += duration - sum;
 }
 
 std::vector<double> compute_seconds(const TaskGraph& graph) {

@@ -89,8 +89,8 @@ inline constexpr int kMaxFabricDevices = 1 << 20;
 /// along a route is that of the closed forms. Error when it would have more than kMaxFabricDevices.
 Fabric make_fabric(const Cluster& cluster, std::span<const int> nodes_used = {});
 
-/// What a cluster's fabric states and an engine does not look at, a sentence each: changes and
-/// broken wires without `shared_links`, latency of switches.
+/// What a cluster's fabric states and an engine without shared links does not look at, a sentence
+/// each: changes, broken wires and the latency of switches.
 std::vector<std::string> ignored_by_engine(const Cluster& cluster, bool shared_links);
 
 /// Wires a message passes from one device to another, in order; none from a device to itself.

@@ -139,9 +139,10 @@ std::vector<std::string> ignored_by_engine(const Cluster& cluster, bool shared_l
     ignored.emplace_back(
         "changes and broken wires of cluster.fabric act only with --engine simgrid");
   const auto slow = [](const FabricSpec& f) { return f.switch_latency.value > 0; };
+  if (shared_links) return ignored;
   if (slow(spec) || std::any_of(spec.sites.begin(), spec.sites.end(),
                                 [&](const SiteSpec& site) { return slow(site.inside); }))
-    ignored.emplace_back("switch_latency of cluster.fabric is not part of any time yet");
+    ignored.emplace_back("switch_latency of cluster.fabric acts only with --engine simgrid");
   return ignored;
 }
 

@@ -2,6 +2,7 @@
 #include "sim/lower/network.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -71,10 +72,15 @@ class Attacher {
   void attach(const NetworkTask& task) {
     const Task& t = graph_.tasks[task.task];
     const Key key{t.lane, t.segment, task.from, task.to, task.member, task.axes};
-    auto [found, fresh] = known_.try_emplace(key, kNoTransfer);
-    if (fresh) found->second = make_transfer(task, t);
-    transfer_of_[task.task] = found->second;
-    if (found->second != kNoTransfer) streams_[found->second].insert(stream_of(task, t));
+    auto [found, fresh] = known_.try_emplace(key, Known{});
+    if (fresh) {
+      found->second.switches = switch_latency(task, t);
+      found->second.transfer = make_transfer(task, t, found->second.switches);
+    }
+    const std::uint32_t transfer = found->second.transfer;
+    transfer_of_[task.task] = transfer;
+    graph_.tasks[task.task].seconds += found->second.switches;
+    if (transfer != kNoTransfer) streams_[transfer].insert(stream_of(task, t));
   }
 
   /// `transfer_of_` is sized first.
@@ -95,10 +101,57 @@ class Attacher {
            static_cast<std::size_t>(task.member);
   }
 
-  std::uint32_t make_transfer(const NetworkTask& task, const Task& t) {
+  struct Known {
+    std::uint32_t transfer = kNoTransfer;
+    double switches = 0;  ///< seconds
+  };
+
+  /// Seconds that the wires between switches add on one way: the closed forms do not know them.
+  double switch_latency(int from, int to) const {
+    const auto between = [&](int vertex) {
+      const models::VertexKind kind = kind_of(vertex);
+      return kind == models::VertexKind::Switch || kind == models::VertexKind::Router;
+    };
+    double seconds = 0;
+    for (const int w : from == to ? std::vector<int>{} : models::route(fabric_, from, to)) {
+      const models::Wire& wire = fabric_.wires[static_cast<std::size_t>(w)];
+      if (between(wire.from) && between(wire.to)) seconds += wire.latency.value;
+    }
+    return seconds;
+  }
+
+  /// Of a task: the worst way of its messages, as often as a chunk crosses between domains one
+  /// after another (once around a ring, twice to reduce and to gather; up and down a tree).
+  double switch_latency(const NetworkTask& task, const Task& t) const {
+    const int representative = graph_.lanes[t.lane].representative;
+    double worst = 0;
+    if (task.axes == nullptr) {
+      for (const int offset : members(t)) {
+        worst = std::max(worst, switch_latency(offset + task.from, offset + task.to));
+      }
+      return worst;
+    }
+    std::vector<int> doors;  // the first member of each domain
+    for (const int device : members_of(representative, *task.axes)) {
+      if (doors.empty() || domain_of(cluster_, device) != domain_of(cluster_, doors.back())) {
+        doors.push_back(device);
+      }
+    }
+    for (std::size_t i = 0; i < doors.size(); ++i) {
+      worst = std::max(worst, switch_latency(doors[i], doors[(i + 1) % doors.size()]));
+    }
+    if (task.member >= 0 || task.steps > 1) return worst;
+    const double n = static_cast<double>(doors.size());
+    const bool tree = task.algorithm == CollectiveAlgorithm::Tree ||
+                      task.algorithm == CollectiveAlgorithm::NvlsTree;
+    const double once = tree ? std::floor(std::log2(n)) : n - 1;
+    return worst * once * (task.op == CollectiveOp::AllReduce ? 2 : 1);
+  }
+
+  std::uint32_t make_transfer(const NetworkTask& task, const Task& t, double switches) {
     if (task.fluid <= 0 || task.size <= 0) return kNoTransfer;
     Transfer transfer;
-    transfer.latency = t.seconds - task.fluid;
+    transfer.latency = t.seconds - task.fluid + switches;
     Load load = task.axes != nullptr ? collective(task, t, transfer) : message(task, t, transfer);
     if (load.empty()) return kNoTransfer;
     transfer.rate = transfer.bytes / task.fluid;
@@ -197,7 +250,7 @@ class Attacher {
   const models::Mesh& mesh_;
   Fabric fabric_;
   std::vector<int> offsets_;
-  std::map<Key, std::uint32_t> known_;
+  std::map<Key, Known> known_;
   std::vector<Transfer> transfers_;
   std::vector<Load> loads_;                     ///< by transfer
   std::vector<std::set<std::size_t>> streams_;  ///< by transfer

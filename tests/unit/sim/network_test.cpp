@@ -5,6 +5,7 @@
 #include <map>
 
 #include "models/cost/collective.hpp"
+#include "sim/engine/reference.hpp"
 #include "sim/lower/lower.hpp"
 #include "sim/predict.hpp"
 #include "tests/scenario_of.hpp"
@@ -79,4 +80,24 @@ TEST_CASE("wires that cannot get full are left out", "[network]") {
   const models::Scenario s = tests::small_gpt("parallel: {tp: 8}");
   const models::Plan plan = models::make_plan(s);
   CHECK(sim::lower(s, plan, sim::make_program(s, plan), {.network = true}).network.empty());
+}
+
+TEST_CASE("switches on the way add their latency to messages and rings", "[network]") {
+  const auto step = [](const std::string& latency, const std::string& parallel) {
+    const models::Scenario s = tests::small_gpt(
+        "cluster: {preset: dgx-a100, nodes: 4, fabric: {kind: leaf-spine, nodes_per_leaf: 1, "
+        "spines: 1, uplink: 1600 Gb/s, switch_latency: " +
+        latency + "}}\nparallel: " + parallel +
+        "\nbatch: {global: 4, micro: 1, sequence: 512}\nmodel: {tied: false}");
+    const models::Plan plan = models::make_plan(s);
+    return sim::run_reference(sim::lower(s, plan, sim::make_program(s, plan), {.network = true}))
+        .makespan;
+  };
+  // It counts once from leaf to leaf: 3 messages forward and 3 back for one microbatch through 4
+  // stages, at least.
+  const std::string pipeline = "{tp: 8, pp: 4}";
+  CHECK(step("1 s", pipeline) - step("0 s", pipeline) >= 2 * 3 - 1e-3);
+  // One all-reduce of 4 nodes: 2 (4 - 1) crossings.
+  const std::string data = "{tp: 8, dp: 4}";
+  CHECK(step("1 s", data) - step("0 s", data) >= 2 * 3 - 1e-3);
 }
