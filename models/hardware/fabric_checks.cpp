@@ -130,16 +130,16 @@ std::string unreachable_pair(const Fabric& fabric) {
 }
 
 std::vector<std::string> ignored_by_engine(const Cluster& cluster, bool shared_links) {
-  const FabricSpec& spec = cluster.fabric;
   std::vector<std::string> ignored;
+  if (shared_links) return ignored;
+  const FabricSpec& spec = cluster.fabric;
   const bool changes = !spec.faults.empty() ||
                        std::any_of(spec.wan.begin(), spec.wan.end(),
                                    [](const WanLink& link) { return !link.changes.empty(); });
-  if (changes && !shared_links)
+  if (changes)
     ignored.emplace_back(
         "changes and broken wires of cluster.fabric act only with --engine simgrid");
   const auto slow = [](const FabricSpec& f) { return f.switch_latency.value > 0; };
-  if (shared_links) return ignored;
   if (slow(spec) || std::any_of(spec.sites.begin(), spec.sites.end(),
                                 [&](const SiteSpec& site) { return slow(site.inside); }))
     ignored.emplace_back("switch_latency of cluster.fabric acts only with --engine simgrid");

@@ -1,70 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/dijkstra_shortest_paths.hpp>
-#include <limits>
 
 #include "base/message.hpp"
 #include "models/hardware/fabric_reader.hpp"
+#include "models/hardware/ways.hpp"
 
 namespace paceline::models {
 namespace {
 
-/// Fewer links first, then less latency.
-struct Way {
-  int links = 0;
-  double latency = 0;
-  auto operator<=>(const Way&) const = default;
-};
-
-struct WanEdge {
-  Way way{1, 0};
-  int link = -1;
-};
-
-using WanGraph =
-    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, WanEdge>;
-
-Way join(const Way& a, const Way& b) {
-  if (a.links == std::numeric_limits<int>::max() || b.links == std::numeric_limits<int>::max())
-    return {std::numeric_limits<int>::max(), 0};
-  return {a.links + b.links, a.latency + b.latency};
-}
-
-WanGraph graph_of(const FabricSpec& spec) {
-  WanGraph graph(spec.sites.size());
+std::vector<Arc> live_arcs(const FabricSpec& spec) {
+  std::vector<Arc> arcs;
   for (std::size_t l = 0; l < spec.wan.size(); ++l) {
     const WanLink& link = spec.wan[l];
     if (!(link.bandwidth.value > 0)) continue;  // broken
-    boost::add_edge(static_cast<std::size_t>(link.from), static_cast<std::size_t>(link.to),
-                    WanEdge{{1, link.latency.value}, static_cast<int>(l)}, graph);
+    arcs.push_back({link.from, link.to, link.latency.value, static_cast<int>(l)});
   }
-  return graph;
-}
-
-/// Remembers the link by which every site was last reached on a better way.
-struct LastLink : boost::dijkstra_visitor<> {
-  std::vector<int>* last;
-  explicit LastLink(std::vector<int>& l) : last(&l) {}
-  template <class Edge>
-  void edge_relaxed(Edge edge, const WanGraph& graph) {
-    (*last)[boost::target(edge, graph)] = graph[edge].link;
-  }
-};
-
-std::vector<int> last_links(const WanGraph& graph, std::size_t from) {
-  std::vector<int> last(boost::num_vertices(graph), -1);
-  std::vector<Way> ways(boost::num_vertices(graph));
-  boost::dijkstra_shortest_paths(graph, from,
-                                 boost::weight_map(boost::get(&WanEdge::way, graph))
-                                     .distance_map(boost::make_iterator_property_map(
-                                         ways.begin(), boost::get(boost::vertex_index, graph)))
-                                     .distance_compare(std::less<Way>())
-                                     .distance_combine(&join)
-                                     .distance_inf(Way{std::numeric_limits<int>::max(), 0})
-                                     .distance_zero(Way{0, 0})
-                                     .visitor(LastLink(last)));
-  return last;
+  return arcs;
 }
 
 /// The links that zones bring: each place to the zone it lies in, and back.
@@ -116,13 +67,13 @@ void settle_sites(const base::Fields& fields, std::string_view key, FabricSpec& 
                   "zone " + base::quote(site.name) + " has an uplink but lies in no other zone",
                   "state bandwidth and latency at its links");
   add_zone_links(spec);
-  const WanGraph graph = graph_of(spec);
+  const std::vector<Arc> arcs = live_arcs(spec);
   const std::size_t all = spec.sites.size();
   std::size_t sites = 0;
   while (sites < all && spec.sites[sites].nodes > 0) ++sites;
   spec.via.clear();
   for (std::size_t a = 0; a < all; ++a) {
-    const std::vector<int> last = last_links(graph, a);
+    const std::vector<int> last = last_arcs(static_cast<int>(all), arcs, static_cast<int>(a));
     spec.via.insert(spec.via.end(), last.begin(), last.end());
   }
   for (std::size_t a = 0; a < sites; ++a)

@@ -232,16 +232,16 @@ const StepBuilder::Markers& StepBuilder::markers(std::uint16_t segment) {
 TaskId StepBuilder::add_expanded(const ActionContext& action) {
   const StageWork& work = work_[static_cast<std::size_t>(action.stage)];
   const Markers marks = markers(action.forward ? work.forward : work.backward);
-  const bool gathers = dp_ranks_ > 1 && expands_for_data(action) && (fsdp_ || action.forward);
-  const bool reduces = expands_for_data(action) && !action.forward;
+  const bool for_data = expands_for_data(action);
+  const bool gathers = for_data && (fsdp_ || action.forward);
+  const bool reduces = for_data && !action.forward;
   Task task;
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
   task.segment = marks.open;
   add(task, after(action.input));
   task.kind = TaskKind::Kernel;
-  if (expands_for_data(action))
-    task.slowdown = static_cast<float>(context(action.lane).overlap_slowdown);
+  if (for_data) task.slowdown = static_cast<float>(context(action.lane).overlap_slowdown);
   const std::size_t count = work.parts.size();
   const auto part_at = [&](std::size_t i) -> const PassPart& {
     return work.parts[action.forward ? i : count - 1 - i];

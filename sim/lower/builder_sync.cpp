@@ -89,8 +89,10 @@ void StepBuilder::join_tied_embeddings() {
                                    models::slowest_pair(plan_, s_, from, to), *c.nccl);
   };
   auto choice = over(0, last);
-  const auto back = over(last, 0);  // it goes both ways
-  if (back.time > choice.time) choice = back;
+  if (models::places_differ(s_)) {  // it goes both ways
+    const auto back = over(last, 0);
+    if (back.time > choice.time) choice = back;
+  }
   cost.seconds = choice.time.value;
   cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
   cost.bytes[static_cast<std::size_t>(Stream::Dp)] = bytes;
@@ -115,7 +117,7 @@ void StepBuilder::join_tied_embeddings() {
       NetworkTask note{id, CollectiveOp::AllReduce, choice.algorithm, bytes};
       note.fluid = (choice.time - choice.latency).value;
       note.from = lane % s_.parallel.pp * stride;
-      note.to = (s_.parallel.pp - 1) * stride - note.from;
+      note.to = last - note.from;
       network_tasks_.push_back(note);
     }
   }

@@ -31,17 +31,14 @@ InnerTask piece_of(const CostContext& context, const Task& task, const Op& op) {
     piece.name = "kernels";
     return piece;
   }
-  const models::CollectiveGroup& group = op.axis == models::GroupAxis::Tp ? context.tp : context.cp;
+  const models::CollectiveGroup& group = group_of(context, op);
   piece.name = op.name;
   piece.part = task.stream == Stream::Tp ? Part::ExposedTp : Part::ExposedCp;
   if (group.ranks <= 1) return piece;
-  const auto choice =
-      models::collective_time(op.collective, base::Bytes(op.bytes), group, *context.nccl);
+  const models::CollectiveChoice choice = choice_of(context, op);
   if (choice.time.value <= 0) return piece;
   // A collective that is waited for in part is two pieces: each moves its share.
-  const double whole = choice.time.value *
-                       (op.axis == models::GroupAxis::Tp ? context.scenario->stack.tp_factor : 1);
-  const double share = task.seconds / whole;
+  const double share = task.seconds / (choice.time.value * collective_factor(context, op));
   piece.op = op.collective;
   piece.algorithm = choice.algorithm;
   piece.size = op.bytes * share;

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "models/hardware/fabric.hpp"
+#include "models/parallel/axes.hpp"
 #include "sim/engine/graph_order.hpp"
 #include "sim/lower/chunks.hpp"
 #include "sim/lower/rings.hpp"
@@ -207,7 +208,7 @@ class Attacher {
     Load load;
     for (const int offset : offsets_) {
       const int device = representative + offset;
-      if (device != first_member(device, *task.axes)) continue;
+      if (device != models::first_member(device, *task.axes)) continue;
       const std::vector<int> group = members_of(device, *task.axes);
       const int only = task.member < 0 ? -1 : group[static_cast<std::size_t>(task.member)];
       for (const auto& [wire, flows] : ring_load(fabric_, cluster_, group, only)) {

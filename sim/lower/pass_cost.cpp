@@ -19,18 +19,6 @@ Stream stream_of(const Op& op) {
   return op.axis == models::GroupAxis::Tp ? Stream::Tp : Stream::Cp;
 }
 
-const models::CollectiveGroup& group_of(const CostContext& c, const Op& op) {
-  return op.axis == models::GroupAxis::Tp ? c.tp : c.cp;
-}
-
-models::CollectiveChoice choice_of(const CostContext& c, const Op& op) {
-  return models::collective_time(op.collective, base::Bytes(op.bytes), group_of(c, op), *c.nccl);
-}
-
-double collective_factor(const CostContext& c, const Op& op) {
-  return op.axis == models::GroupAxis::Tp ? c.scenario->stack.tp_factor : 1;
-}
-
 double op_seconds(const CostContext& c, const Op& op) {
   if (op.kind != OpKind::Collective) return models::kernel_time(c.kernels, op).value;
   if (group_of(c, op).ranks <= 1) return 0;
@@ -85,6 +73,18 @@ void add_host(const CostContext& context, PassCost& cost, double host) {
 }
 
 }  // namespace
+
+const models::CollectiveGroup& group_of(const CostContext& c, const Op& op) {
+  return op.axis == models::GroupAxis::Tp ? c.tp : c.cp;
+}
+
+models::CollectiveChoice choice_of(const CostContext& c, const Op& op) {
+  return models::collective_time(op.collective, base::Bytes(op.bytes), group_of(c, op), *c.nccl);
+}
+
+double collective_factor(const CostContext& c, const Op& op) {
+  return op.axis == models::GroupAxis::Tp ? c.scenario->stack.tp_factor : 1;
+}
 
 CostContext cost_context(const models::Scenario& s, const models::Plan& plan, int first_device) {
   CostContext c;

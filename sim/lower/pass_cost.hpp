@@ -50,6 +50,11 @@ struct PassCost {
   PassCost& operator+=(const PassCost& other);
 };
 
+/// Of a collective: who takes part, its time, and what the stack makes of that.
+const models::CollectiveGroup& group_of(const CostContext& context, const models::Op& op);
+models::CollectiveChoice choice_of(const CostContext& context, const models::Op& op);
+double collective_factor(const CostContext& context, const models::Op& op);
+
 /// The inner task graph of a list: kernels one after another on the compute stream, collectives on
 /// their own, waited for at once or after the operations they run beside.
 TaskGraph inner_graph(const CostContext& context, const std::vector<models::Op>& ops);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "models/parallel/axes.hpp"
+
 namespace paceline::sim {
 
 using models::Axis;
@@ -19,14 +21,8 @@ int domain_of(const models::Cluster& cluster, int device) {
   return domain;
 }
 
-int first_member(int device, const std::vector<Axis>& axes) {
-  std::int64_t first = device;
-  for (const Axis& a : axes) first -= device / a.stride % a.count * a.stride;
-  return static_cast<int>(first);
-}
-
 std::vector<int> members_of(int device, const std::vector<Axis>& axes) {
-  std::vector<int> members{first_member(device, axes)};
+  std::vector<int> members{models::first_member(device, axes)};
   for (const Axis& axis : axes) {
     const std::size_t before = members.size();
     for (int i = 1; i < axis.count; ++i) {

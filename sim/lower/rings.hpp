@@ -13,8 +13,7 @@ namespace paceline::sim {
 /// Devices that reach each other without the network share this number.
 int domain_of(const models::Cluster& cluster, int device);
 
-/// The first member of the group that `device` belongs to, and all of them in ascending order.
-int first_member(int device, const std::vector<models::Axis>& axes);
+/// The members of the group that `device` belongs to, in ascending order.
 std::vector<int> members_of(int device, const std::vector<models::Axis>& axes);
 
 /// `flows` of the rings go from one device to another.
