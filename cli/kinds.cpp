@@ -25,7 +25,7 @@ std::vector<std::string> schedule_names() {
 /// The summary, and what the schedule looks like on a small pipeline.
 Entry schedule_entry(const std::string& name) {
   const sim::Schedule& schedule = sim::find_schedule(name, "");
-  const sim::PipelineShape shape{.ranks = 2, .chunks = 1, .microbatches = 4};
+  const sim::PipelineShape shape{2, models::schedule_traits(name)->chunks, 4};
   Entry entry{name, std::string(schedule.summary), "", {}};
   entry.text = name + ": " + entry.summary +
                "\nOn 2 ranks with 4 microbatches (2F0: forward of stage 2, microbatch 0):\n" +

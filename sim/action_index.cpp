@@ -23,7 +23,8 @@ ActionIndex::ActionIndex(const Program& program)
   std::size_t actions = 0;
   for (const auto& order : program.order) actions += order.size();
   // Also bounds the memory of the table by the size of the Program.
-  if (microbatches_ > actions / stages_ / slices_) {
+  const std::size_t covered = program.skips ? 1 : stages_;
+  if (microbatches_ > actions / covered / slices_) {
     throw base::Error("program", std::to_string(actions) + " actions cannot cover " +
                                      std::to_string(program.stages) + " stages, " +
                                      std::to_string(program.microbatches) + " microbatches and " +
@@ -56,16 +57,12 @@ void ActionIndex::check_range(const Action& action, std::size_t rank, std::size_
                         " lies outside the program's passes, stages, microbatches or slices");
 }
 
-bool ActionIndex::has_source(const Action& action) const {
-  switch (program_->passes[action.pass].direction) {
-    case Direction::Down:
-      return action.stage > 0;
-    case Direction::Up:
-      return action.stage + 1 < program_->stages;
-    case Direction::None:
-      return false;
-  }
-  return false;
+bool ActionIndex::needs_source(const Action& action) const {
+  const Pass& pass = program_->passes[action.pass];
+  if (program_->skips) return false;
+  if (pass.direction == Direction::Down) return action.stage > pass.first_stage;
+  const int last = pass.last_stage >= 0 ? pass.last_stage : program_->stages - 1;
+  return action.stage < last;
 }
 
 Action ActionIndex::neighbour(const Action& action) const {
@@ -76,19 +73,25 @@ Action ActionIndex::neighbour(const Action& action) const {
 }
 
 std::optional<Action> ActionIndex::source(const Action& action) const {
-  if (!has_source(action)) return std::nullopt;
-  Action from = neighbour(action);
-  if (!has(from)) {
-    const Direction direction = program_->passes[action.pass].direction;
+  const Direction direction = program_->passes[action.pass].direction;
+  if (direction == Direction::None) return std::nullopt;
+  const int step = direction == Direction::Down ? -1 : 1;
+  for (int stage = action.stage + step; stage >= 0 && stage < program_->stages; stage += step) {
+    Action from = action;
+    from.stage = static_cast<std::int16_t>(stage);
+    if (has(from)) return stored(from);
     for (std::size_t pass = 0; pass < program_->passes.size(); ++pass) {
       from.pass = static_cast<std::uint8_t>(pass);
-      if (program_->passes[pass].direction == direction && has(from)) break;
+      if (program_->passes[pass].direction == direction && has(from)) return stored(from);
     }
-    if (program_->passes[from.pass].direction != direction || !has(from)) return std::nullopt;
+    if (!program_->skips) break;
   }
-  const Position position = this->position(from);
-  return program_
-      ->order[static_cast<std::size_t>(position.rank)][static_cast<std::size_t>(position.index)];
+  return std::nullopt;
+}
+
+Action ActionIndex::stored(const Action& action) const {
+  const Position at = position(action);
+  return program_->order[static_cast<std::size_t>(at.rank)][static_cast<std::size_t>(at.index)];
 }
 
 std::string ActionIndex::describe(const Action& action) const {

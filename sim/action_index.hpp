@@ -35,31 +35,66 @@ class ActionIndex {
 
   /// The action of the neighbouring stage whose output this one receives: the same pass, or where
   /// the neighbour lacks it another of the same direction (B may receive from BW). Empty at the
-  /// first stage of a direction, for local passes, and when the neighbour has none.
+  /// first stage of a direction, for local passes, and when the neighbour has none. Where
+  /// microbatches skip stages, the neighbour is the next stage that has one.
   std::optional<Action> source(const Action& action) const;
 
-  /// Calls f(needed action) for everything that must have run before: passes read, then source.
-  /// Throws base::Error when one of them stands nowhere.
+  /// Calls f(needed action) for everything that must have run before: passes read, the slice
+  /// before, then source. Throws base::Error when one of them stands nowhere.
   template <class F>
   void for_each_need(const Action& action, const F& f) const {
-    for (const std::uint8_t pass : program_->passes[action.pass].reads) {
-      Action needed = action;
-      needed.pass = pass;
-      if (!has(needed)) fail_missing(action, needed);
-      f(needed);
+    const Pass& pass = program_->passes[action.pass];
+    for (const Read& read : pass.reads) for_each_read(action, read, f);
+    if (pass.slices != Direction::None && stands_at_slice(action, pass)) {
+      Action before = action;
+      before.slice =
+          static_cast<std::int16_t>(action.slice + (pass.slices == Direction::Down ? -1 : 1));
+      if (!has(before)) fail_missing(action, before);
+      f(before);
     }
-    if (!has_source(action)) return;
+    if (pass.direction == Direction::None) return;
     const std::optional<Action> from = source(action);
-    if (!from) fail_missing(action, neighbour(action));
-    f(*from);
+    if (from) {
+      f(*from);
+    } else if (needs_source(action)) {
+      fail_missing(action, neighbour(action));
+    }
   }
 
   /// "2F0 (rank 2, position 0)", for messages.
   std::string describe(const Action& action) const;
 
  private:
-  bool has_source(const Action& action) const;  ///< not at the first stage of its direction
+  template <class F>
+  void for_each_read(const Action& action, const Read& read, const F& f) const {
+    Action needed = action;
+    needed.pass = read.pass;
+    int first = action.stage, last = action.stage;
+    if (read.reach == Reach::First) first = last = 0;
+    if (read.reach == Reach::Last) first = last = program_->stages - 1;
+    if (read.reach == Reach::All) first = 0, last = program_->stages - 1;
+    for (int stage = first; stage <= last; ++stage) {
+      needed.stage = static_cast<std::int16_t>(stage);
+      if (has(needed)) {
+        f(needed);
+      } else if (!read.where_present && runs_on(read.pass, stage)) {
+        fail_missing(action, needed);
+      }
+    }
+  }
+  bool runs_on(std::uint8_t pass, int stage) const {
+    const Pass& p = program_->passes[pass];
+    return !program_->skips && stage >= p.first_stage &&
+           (p.last_stage < 0 || stage <= p.last_stage);
+  }
+  /// Not the first slice along the pass's slices.
+  bool stands_at_slice(const Action& action, const Pass& pass) const {
+    return pass.slices == Direction::Down ? action.slice > 0 : action.slice + 1 < program_->slices;
+  }
+  /// Not at the first stage of its direction.
+  bool needs_source(const Action& action) const;
   Action neighbour(const Action& action) const;
+  Action stored(const Action& action) const;  ///< as it stands in the order
   [[noreturn]] void fail_missing(const Action& action, const Action& needed) const;
   void check_range(const Action& action, std::size_t rank, std::size_t index) const;
 

@@ -29,7 +29,9 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan)
   const std::string where = models::where(scenario, "schedule.name");
   const Schedule& schedule = find_schedule(scenario.schedule.name, where);
   try {
-    return schedule.build({scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches});
+    PipelineShape shape{scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches};
+    shape.options = scenario.schedule.options;
+    return schedule.build(shape);
   } catch (const base::Error& error) {
     throw base::Error(where, error.what());
   }

@@ -14,13 +14,39 @@ enum class Direction : std::uint8_t {
   None
 };  ///< along the stages: 0..n-1, n-1..0, local
 
+/// Of which stages a pass is read: the reader's own, an end of the pipeline, or every one.
+enum class Reach : std::uint8_t { Same, First, Last, All };
+
+/// A pass of the same microbatch and slice whose result another one needs.
+struct Read {
+  std::uint8_t pass = 0;
+  Reach reach = Reach::Same;
+  bool where_present = false;  ///< no error where the pass read does not stand
+  Read() = default;
+  Read(std::uint8_t read_pass, Reach of = Reach::Same, bool optional = false)
+      : pass(read_pass), reach(of), where_present(optional) {}
+  bool operator==(const Read&) const = default;
+};
+
 /// One kind of work. F runs down the stages; B, W and BW read what F of the same stage left.
 struct Pass {
   std::string name;  ///< letters only, as printed in actions: F, B, W, BW, R, U, N
   Direction direction = Direction::None;
-  std::vector<std::uint8_t> reads;  ///< passes of the same stage, slice and microbatch it needs
-  std::vector<std::uint8_t> frees;  ///< passes whose stored tensors it releases
+  std::vector<Read> reads;
+  std::vector<std::uint8_t> frees;  ///< passes of the same stage whose stored tensors it releases
+  Direction slices =
+      Direction::None;           ///< along the slices of a microbatch: Down = slice k after k-1
+  bool sparse = false;           ///< need not stand everywhere: updates, offloads, fillers
+  std::int16_t first_stage = 0;  ///< the stages it runs on
+  std::int16_t last_stage = -1;  ///< included; -1: the last
   bool operator==(const Pass&) const = default;
+};
+
+/// Which version of its weights an action uses where updates (pass U) stand in the order.
+enum class Weights : std::uint8_t {
+  Latest,   ///< what is there: forward and backward of a microbatch may differ
+  Stash,    ///< forward the latest, backward the version its forward used (PipeDream)
+  Delayed,  ///< both the one before the latest update its batch could see (PipeDream-2BW)
 };
 
 struct Action {
@@ -38,8 +64,14 @@ struct Program {
   int stages = 0;
   int microbatches = 0;
   int slices = 1;
+  Weights weights = Weights::Latest;
+  bool skips =
+      false;  ///< microbatches may leave stages out; neighbours are the next ones they visit
   bool operator==(const Program&) const = default;
 };
+
+std::string_view to_text(Direction direction);  ///< down, up, local
+std::string_view to_text(Weights weights);      ///< latest, stash, delayed
 
 /// "2F0" is F of stage 2, microbatch 0; "2F0.3" its slice 3 (slice 0 is not printed).
 std::string to_text(const Action& action, const Program& program);
@@ -51,6 +83,10 @@ std::string to_text(const Action& action, const Program& program);
 ///     pass BW up reads F frees F
 ///     rank 0: 0F0 0BW0
 ///     rank 1: 1F0 1BW0
+///
+/// The first line may go on with `weights=stash|delayed` and `skips=1`, a pass with `slices
+/// down|up`, `stages 0-3` and `sparse`; a read is `F`, `F@first`, `F@last`, `F@all`, and `R?` where
+/// R need not stand.
 std::string to_text(const Program& program);
 
 /// Reads the text form; '#' starts a comment. Checks the grammar and that every number lies inside

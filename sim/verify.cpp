@@ -127,33 +127,62 @@ std::optional<std::uint8_t> pass_named(const Program& program, std::string_view 
   return std::nullopt;
 }
 
-void check_one(const Program& program, const ActionIndex& index, Action action) {
-  const auto has = [&](std::string_view name) {
-    const std::optional<std::uint8_t> pass = pass_named(program, name);
-    if (!pass) return false;
-    action.pass = *pass;
-    return index.has(action);
-  };
-  const auto fail = [&](const std::string& problem) {
-    throw base::Error("program", "stage " + std::to_string(action.stage) + ", microbatch " +
-                                     std::to_string(action.microbatch) + ", slice " +
-                                     std::to_string(action.slice) + " " + problem);
-  };
-  const bool fused = has("BW"), input = has("B"), weight = has("W");
-  if (!has("F")) fail("has no F");
-  if (fused && (input || weight)) fail("has BW and a separate B or W");
-  if (!fused && !(input && weight)) fail("has neither BW nor both B and W");
-}
-
-/// Programs without F name passes of their own: all of them run everywhere.
-void check_all_passes(const Program& program, const ActionIndex& index, Action action) {
-  for (std::size_t pass = 0; pass < program.passes.size(); ++pass) {
-    action.pass = static_cast<std::uint8_t>(pass);
-    if (!index.has(action)) {
-      throw base::Error("program", to_text(action, program) + " stands nowhere");
+/// What every stage, microbatch and slice must have.
+class Completeness {
+ public:
+  Completeness(const Program& program, const ActionIndex& index)
+      : program_(program), index_(index) {
+    const bool has_forward = pass_named(program, "F").has_value();
+    for (std::size_t i = 0; i < program.passes.size(); ++i) {
+      const Pass& pass = program.passes[i];
+      const auto id = static_cast<std::uint8_t>(i);
+      if (has_forward && pass.name == "BW") {
+        both_ = id;
+      } else if (has_forward && pass.name == "B") {
+        input_ = id;
+      } else if (has_forward && pass.name == "W") {
+        weight_ = id;
+      } else if (!pass.sparse) {
+        everywhere_.push_back(id);
+      }
     }
   }
-}
+
+  void check(Action cell) const {
+    if (program_.skips && !visited(cell)) return;
+    for (const std::uint8_t pass : everywhere_) {
+      const Pass& p = program_.passes[pass];
+      if (cell.stage < p.first_stage || (p.last_stage >= 0 && cell.stage > p.last_stage)) continue;
+      if (!has(cell, pass)) fail(cell, "has no " + p.name);
+    }
+    if (!both_ && !input_ && !weight_) return;
+    const bool both = has(cell, both_), input = has(cell, input_), weight = has(cell, weight_);
+    if (both && (input || weight)) fail(cell, "has BW and a separate B or W");
+    if (!both && !(input && weight)) fail(cell, "has neither BW nor both B and W");
+  }
+
+ private:
+  bool has(Action cell, std::optional<std::uint8_t> pass) const {
+    if (!pass) return false;
+    cell.pass = *pass;
+    return index_.has(cell);
+  }
+  bool visited(const Action& cell) const {
+    return has(cell, both_) || has(cell, input_) || has(cell, weight_) ||
+           std::any_of(everywhere_.begin(), everywhere_.end(),
+                       [&](std::uint8_t pass) { return has(cell, pass); });
+  }
+  [[noreturn]] void fail(const Action& cell, const std::string& problem) const {
+    throw base::Error("program", "stage " + std::to_string(cell.stage) + ", microbatch " +
+                                     std::to_string(cell.microbatch) + ", slice " +
+                                     std::to_string(cell.slice) + " " + problem);
+  }
+
+  const Program& program_;
+  const ActionIndex& index_;
+  std::vector<std::uint8_t> everywhere_;
+  std::optional<std::uint8_t> both_, input_, weight_;
+};
 
 }  // namespace
 
@@ -210,19 +239,15 @@ std::vector<int> peak_in_flight(const Program& program) {
 
 void verify(const Program& program) {
   const ActionIndex index(program);
-  const bool has_forward = pass_named(program, "F").has_value();
+  const Completeness completeness(program, index);
   for (int stage = 0; stage < program.stages; ++stage) {
     for (int microbatch = 0; microbatch < program.microbatches; ++microbatch) {
       for (int slice = 0; slice < program.slices; ++slice) {
-        Action action;
-        action.stage = static_cast<std::int16_t>(stage);
-        action.microbatch = microbatch;
-        action.slice = static_cast<std::int16_t>(slice);
-        if (has_forward) {
-          check_one(program, index, action);
-        } else {
-          check_all_passes(program, index, action);
-        }
+        Action cell;
+        cell.stage = static_cast<std::int16_t>(stage);
+        cell.microbatch = microbatch;
+        cell.slice = static_cast<std::int16_t>(slice);
+        completeness.check(cell);
       }
     }
   }

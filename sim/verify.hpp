@@ -25,9 +25,10 @@ std::vector<bool> storing_passes(const Program& program);
 /// stages of the rank to get units of whole-rank microbatches.
 std::vector<int> peak_in_flight(const Program& program);
 
-/// Throws base::Error unless every (stage, microbatch, slice) has exactly one F and either one BW
-/// or one B and one W (Programs with other passes: each of them at most once, without F: exactly
-/// once), dependencies hold, nothing waits for itself, and everything stored is freed once.
+/// Throws base::Error unless every (stage, microbatch, slice) has each pass that runs on the stage
+/// and is not sparse exactly once, of B, W and BW either BW or both others; dependencies hold,
+/// nothing waits for itself, and everything stored is freed once. A stage that a microbatch skips
+/// has none of them.
 void verify(const Program& program);
 
 /// Whether the Program ends when each boundary (pass, receiving stage) buffers `slots` messages and

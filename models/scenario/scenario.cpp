@@ -21,7 +21,6 @@ constexpr std::array<Named<Recompute>, 4> kRecomputes{{{"none", Recompute::None}
                                                        {"blockwise", Recompute::Blockwise}}};
 constexpr std::array<Named<ContextParallel>, 2> kContexts{
     {{"ring", ContextParallel::Ring}, {"all-gather", ContextParallel::AllGather}}};
-constexpr std::array<Named<Dispatch>, 1> kDispatches{{{"fixed", Dispatch::Fixed}}};
 constexpr std::array<std::string_view, 3> kOptimizers{"adam", "adamw", "sgd"};
 
 constexpr int kMaxDegree = 1 << 22;
@@ -107,22 +106,6 @@ Parallel read_parallel(Fields fields, int devices) {
   }
   fields.done();
   return p;
-}
-
-ScheduleChoice read_schedule(Fields& scenario, const base::Document& document) {
-  ScheduleChoice choice;
-  const base::Value* value = scenario.find("schedule");
-  if (value == nullptr) return choice;
-  if (value->kind == base::Value::Kind::Scalar) {
-    choice.name = value->text;
-    return choice;
-  }
-  Fields fields(document, *value, "schedule");
-  choice.name = fields.text("name");
-  choice.chunks = static_cast<int>(fields.integer("chunks", 1, 10'000, 1));
-  choice.dispatch = fields.choice<Dispatch>("dispatch", kDispatches, Dispatch::Fixed);
-  fields.done();
-  return choice;
 }
 
 Batch read_batch(Fields fields) {
@@ -267,7 +250,7 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
   s.parallel = read_parallel(
       fields.has("parallel") ? fields.map("parallel") : fields.view(empty_map, "parallel"),
       s.cluster.devices());
-  s.schedule = read_schedule(fields, document);
+  s.schedule = read_schedule(document, fields.find("schedule"));
   s.batch = read_batch(fields.map("batch"));
 }
 

@@ -8,6 +8,7 @@
 #include "models/cost/collective_logs.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
+#include "models/scenario/schedule_choice.hpp"
 #include "models/scenario/stack.hpp"
 #include "models/workload/model.hpp"
 
@@ -30,14 +31,6 @@ struct Parallel {
   ContextParallel context = ContextParallel::Ring;
   std::vector<int> stage_layers;  ///< layers per stage; empty = the stack's partition rule
   int world_size() const { return tp * pp * dp * cp; }
-};
-
-enum class Dispatch { Fixed, Ready };
-
-struct ScheduleChoice {
-  std::string name = "1f1b";
-  int chunks = 1;  ///< virtual stages per rank
-  Dispatch dispatch = Dispatch::Fixed;
 };
 
 struct Batch {

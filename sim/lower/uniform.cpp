@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lower/uniform.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "sim/verify.hpp"
 
@@ -21,6 +23,10 @@ base::Seconds time_of(const Pass& pass, const StageTime& time) {
 /// Segments in the order (pass, stage), then one for messages down and one for messages up.
 void add_segments(const Program& program, const StageTimes& times, TaskGraph& graph) {
   const std::vector<bool> stores = storing_passes(program);
+  // What B frees early: only where W frees the rest.
+  const bool split =
+      std::any_of(program.passes.begin(), program.passes.end(),
+                  [](const Pass& pass) { return pass.name == "W" && !pass.frees.empty(); });
   for (std::size_t i = 0; i < program.passes.size(); ++i) {
     const Pass& pass = program.passes[i];
     for (std::size_t stage = 0; stage < times.stages.size(); ++stage) {
@@ -31,9 +37,14 @@ void add_segments(const Program& program, const StageTimes& times, TaskGraph& gr
       if (stores[i]) {
         segment.at_start.push_back({MemoryPart::Activations, time.activation.value});
       }
+      const double early = split ? time.freed_by_input.value : 0;
+      if (pass.name == "B" && early > 0) {
+        segment.at_finish.push_back({MemoryPart::Activations, -early});
+      }
       for (const std::uint8_t freed : pass.frees) {
         if (!stores[freed]) continue;
-        segment.at_finish.push_back({MemoryPart::Activations, -time.activation.value});
+        const double left = time.activation.value - (pass.name == "W" ? early : 0);
+        segment.at_finish.push_back({MemoryPart::Activations, -left});
       }
       graph.segments.push_back(std::move(segment));
     }

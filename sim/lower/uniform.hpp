@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <vector>
-
-#include "base/units.hpp"
 #include "sim/program.hpp"
+#include "sim/stage_times.hpp"
 #include "sim/task_graph.hpp"
 
 /// The smallest lowering: one time per stage and pass, one per hop. What published stage profiles
 /// and the closed forms of schedules need.
 namespace paceline::sim {
-
-/// Of one microbatch (one slice of it, where there are slices) on one stage.
-struct StageTime {
-  base::Seconds forward;
-  base::Seconds input_gradient;
-  base::Seconds weight_gradient;
-  base::Bytes activation;  ///< held from the start of F until the pass that frees it ends
-};
-
-struct StageTimes {
-  std::vector<StageTime> stages;  ///< by stage
-  base::Seconds hop;              ///< latency of one message between ranks; the sender goes on
-};
-
-/// The same time on every stage.
-StageTimes uniform_times(int stages, const StageTime& time, base::Seconds hop = {});
 
 /// One lane per rank, one task per action in the rank's order, and one message task on PpDown or
 /// PpUp of the sender for every stage boundary that crosses ranks. BW takes the time of B and W; a

@@ -31,6 +31,17 @@ void check_shape(const PipelineShape& shape, const char* name) {
                           std::to_string(shape.stages()) + " stages are too many to simulate",
                       "at most " + std::to_string(kMaxPasses / shape.stages()) + " microbatches");
   }
+  const std::size_t times = shape.times.stages.size();
+  PACELINE_CHECK(times == 0 || times == static_cast<std::size_t>(shape.stages()));
+}
+
+void check_chunks(const PipelineShape& shape, const char* name, int chunks) {
+  check_shape(shape, name);
+  if (shape.chunks == chunks) return;
+  throw base::Error(std::string("schedule ") + name,
+                    "it has " + std::to_string(chunks) + " stages per rank, not " +
+                        std::to_string(shape.chunks) + " chunks",
+                    "set chunks to " + std::to_string(chunks) + ", or leave it out");
 }
 
 void check_one_chunk(const PipelineShape& shape, const char* name) {
@@ -42,25 +53,63 @@ void check_one_chunk(const PipelineShape& shape, const char* name) {
   }
 }
 
-Program two_pass_program(const PipelineShape& shape) {
+void check_multiple(int value, int of, const char* what, const char* schedule, const char* why) {
+  if (value >= of && value % of == 0) return;
+  const int below = value / of * of;
+  const std::string nearest = below > 0 ? std::to_string(below) + " or " : "";
+  throw base::Error(schedule,
+                    std::to_string(value) + " " + what + " are no multiple of " +
+                        std::to_string(of) + " (" + why + ")",
+                    "nearest: " + nearest + std::to_string(below + of));
+}
+
+Program empty_program(const PipelineShape& shape) {
   Program program;
-  program.passes = {{"F", Direction::Down, {}, {}}, {"BW", Direction::Up, {kForward}, {kForward}}};
   program.stages = shape.stages();
   program.microbatches = shape.microbatches;
   program.order.resize(static_cast<std::size_t>(shape.ranks));
-  const std::size_t actions =
-      2 * static_cast<std::size_t>(shape.chunks) * static_cast<std::size_t>(shape.microbatches);
+  return program;
+}
+
+namespace {
+
+void reserve_orders(Program& program, const PipelineShape& shape) {
+  const std::size_t actions = program.passes.size() * static_cast<std::size_t>(shape.chunks) *
+                              static_cast<std::size_t>(shape.microbatches);
   for (auto& order : program.order) order.reserve(actions);
+}
+
+}  // namespace
+
+Program two_pass_program(const PipelineShape& shape) {
+  Program program = empty_program(shape);
+  program.passes = {{"F", Direction::Down, {}, {}}, {"BW", Direction::Up, {kForward}, {kForward}}};
+  reserve_orders(program, shape);
+  return program;
+}
+
+Program split_program(const PipelineShape& shape) {
+  Program program = empty_program(shape);
+  program.passes = {{"F", Direction::Down, {}, {}},
+                    {"B", Direction::Up, {kForward}, {}},
+                    {"W", Direction::None, {kInput}, {kForward}}};
+  reserve_orders(program, shape);
   return program;
 }
 
 Action action_of(const PipelineShape& shape, std::uint8_t pass, int rank, int chunk,
                  int microbatch) {
-  Action action;
-  action.pass = pass;
-  action.stage = static_cast<std::int16_t>(chunk * shape.ranks + rank);
-  action.microbatch = microbatch;
-  return action;
+  return stage_action(pass, chunk * shape.ranks + rank, microbatch);
+}
+
+double pass_seconds(const PipelineShape& shape, std::string_view pass, int stage) {
+  if (shape.times.stages.empty()) return (pass == "BW" ? 2.0 : 1.0) / shape.chunks;
+  const StageTime& time = shape.times.stages[static_cast<std::size_t>(stage)];
+  if (pass == "F") return time.forward.value;
+  if (pass == "B") return time.input_gradient.value;
+  if (pass == "W") return time.weight_gradient.value;
+  PACELINE_CHECK(pass == "BW");
+  return time.input_gradient.value + time.weight_gradient.value;
 }
 
 }  // namespace paceline::sim

@@ -5,9 +5,12 @@
 namespace paceline::sim {
 namespace {
 
+using namespace models;  // the options of the traits column
+
 constexpr Schedule kSchedules[] = {
-#define PACELINE_SCHEDULE(function, name, summary) {name, summary, &function},
-#include "sim/schedules/list.def"
+#define PACELINE_SCHEDULE(function, name, traits, summary) \
+  {name, summary, &function, (traits).uses_times},
+#include "models/scenario/schedules.def"
 #undef PACELINE_SCHEDULE
 };
 

@@ -4,17 +4,23 @@
 #include <string>
 #include <string_view>
 
+#include "models/scenario/schedule_choice.hpp"
 #include "sim/program.hpp"
+#include "sim/stage_times.hpp"
 
-/// Schedules turn a shape into a Program and know nothing of times, messages or devices.
+/// Schedules turn a shape into a Program. Orders only: no times, messages or devices. Those that
+/// search for an order (list schedulers, slice lengths) look at `times` to choose; the engine still
+/// decides when everything happens.
 namespace paceline::sim {
 
-/// `ranks` pipeline ranks with `chunks` stages each run `microbatches` per step. Stage s lives on
-/// rank s % ranks and is chunk s / ranks there (looping placement).
+/// `ranks` pipeline ranks with `chunks` stages each run `microbatches` per step. Where a stage
+/// lives is up to the schedule; the default is rank s % ranks, chunk s / ranks (looping placement).
 struct PipelineShape {
   int ranks = 1;
   int chunks = 1;
   int microbatches = 1;
+  models::ScheduleOptions options = {};  ///< 0 or empty: the schedule's default
+  StageTimes times = {};                 ///< empty: F, B and W take the same time, hops none
   int stages() const { return ranks * chunks; }
 };
 
@@ -25,13 +31,15 @@ struct Schedule {
   std::string_view name;     ///< canonical: gpipe, 1f1b, interleaved-1f1b, ...
   std::string_view summary;  ///< one line for `paceline list schedules`
   ScheduleFunction build;
+  bool uses_times = false;  ///< the order depends on PipelineShape::times
 };
 
-#define PACELINE_SCHEDULE(function, name, summary) Program function(const PipelineShape& shape);
-#include "sim/schedules/list.def"
+#define PACELINE_SCHEDULE(function, name, traits, summary) \
+  Program function(const PipelineShape& shape);
+#include "models/scenario/schedules.def"
 #undef PACELINE_SCHEDULE
 
-/// All of list.def, in its order.
+/// All of schedules.def, in its order.
 std::span<const Schedule> schedules();
 
 /// By canonical name; throws base::Error at `where` ("file:line:column: schedule.name") with the

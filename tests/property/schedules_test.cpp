@@ -148,7 +148,7 @@ TEST_CASE("uniform stages take the time of the closed form", "[sim]") {
   const double forward = 1, backward = 2.25;
   for (const Case& c : cases()) {
     INFO(name_of(c));
-    const auto [p, v, m] = c.shape;
+    const int p = c.shape.ranks, v = c.shape.chunks, m = c.shape.microbatches;
     const double chunk = (forward + backward) / v;
     const StageTimes times = uniform_times(
         p * v, {Seconds(forward / v), Seconds(1.25 / v), Seconds(1.0 / v), base::Bytes(1)});

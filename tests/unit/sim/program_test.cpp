@@ -42,7 +42,7 @@ TEST_CASE("an action prints as stage, pass, microbatch and slice", "[sim]") {
 TEST_CASE("a program reads back as it was written", "[sim]") {
   const Program program = parse_program(kText, "p.txt");
   REQUIRE(program.passes.size() == 3);
-  CHECK(program.passes[2].reads == std::vector<std::uint8_t>{0, 1});
+  CHECK(program.passes[2].reads == std::vector<Read>{0, 1});
   REQUIRE(program.order.size() == 3);
   CHECK(program.order[0][1] == Action{0, false, 0, 1, 0});
   CHECK(program.order[0][2] == Action{0, true, 0, 0, 1});
@@ -101,5 +101,5 @@ TEST_CASE("a pass may read one that is declared later", "[sim]") {
   const Program program = parse_program(
       "program stages=1 microbatches=1 slices=1\npass B up reads F\npass F down\nrank 0: 0F0 0B0",
       "");
-  CHECK(program.passes[0].reads == std::vector<std::uint8_t>{1});
+  CHECK(program.passes[0].reads == std::vector<Read>{1});
 }

@@ -109,7 +109,7 @@ TEST_CASE("every kind of wrong value is refused at its place", "[scenario]") {
       {"paralell: {tp: 2}", "test.yaml:4:1: paralell: unknown key; did you mean 'parallel'?"},
       {"parallel: {tpp: 2}", "test.yaml:4:12: parallel.tpp: unknown key"},
       {"schedule: {name: 1f1b, chunk: 2}", "schedule.chunk: unknown key"},
-      {"schedule: {name: 1f1b, dispatch: ready}", "schedule.dispatch: "},
+      {"schedule: {name: 1f1b, dispatch: redy}", "schedule.dispatch: "},
       {"schedule: {chunks: 2}", "schedule.name: is missing"},
       {"optimizer: lion",
        "test.yaml:4:12: optimizer: unknown optimizer 'lion'; one of adam, adamw, sgd"},

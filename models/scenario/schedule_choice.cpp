@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/scenario/schedule_choice.hpp"
+
+#include <array>
+#include <limits>
+
+#include "base/message.hpp"
+
+namespace paceline::models {
+namespace {
+
+struct NamedTraits {
+  std::string_view name;
+  ScheduleTraits traits;
+};
+constexpr NamedTraits kTraits[] = {
+#define PACELINE_SCHEDULE(function, name, traits, summary) {name, traits},
+#include "models/scenario/schedules.def"
+#undef PACELINE_SCHEDULE
+};
+
+constexpr std::array<base::Named<Dispatch>, 2> kDispatches{
+    {{"fixed", Dispatch::Fixed}, {"ready", Dispatch::Ready}}};
+
+struct OptionKey {
+  std::string_view key;
+  std::uint32_t bit;
+};
+constexpr OptionKey kOptionKeys[] = {{"chunks", kTakesChunks},
+                                     {"slices", kTakesSlices},
+                                     {"group", kTakesGroup},
+                                     {"update_every", kTakesUpdateEvery},
+                                     {"directions", kTakesDirections},
+                                     {"memory_limit", kTakesMemoryLimit},
+                                     {"skip", kTakesSkip},
+                                     {"seed", kTakesSeed},
+                                     {"offload", kTakesOffload}};
+
+/// An option of other schedules is a mistake, not something to pass over. `chunks` equal to the
+/// only choice may be written out.
+void refuse_foreign_options(base::Fields& fields, const ScheduleChoice& choice,
+                            const ScheduleTraits& traits) {
+  std::string takes;
+  for (const OptionKey& option : kOptionKeys) {
+    if ((traits.takes & option.bit) != 0)
+      takes += (takes.empty() ? "" : ", ") + std::string(option.key);
+  }
+  for (const OptionKey& option : kOptionKeys) {
+    if (!fields.has(option.key) || (traits.takes & option.bit) != 0) continue;
+    if (option.bit == kTakesChunks && (choice.chunks == traits.chunks || traits.chunks == 1))
+      continue;
+    fields.fail(option.key, base::quote(choice.name) + " does not take it",
+                takes.empty() ? "the schedule has no options" : "it takes " + takes);
+  }
+}
+
+ScheduleOptions read_options(base::Fields& fields) {
+  constexpr int kMany = 1'000'000;
+  const auto count = [&](std::string_view key) {
+    return fields.has(key) ? static_cast<int>(fields.integer(key, 1, kMany)) : 0;
+  };
+  ScheduleOptions o;
+  o.slices = count("slices");
+  o.group = count("group");
+  o.update_every = count("update_every");
+  o.directions = count("directions");
+  o.memory_limit = fields.number("memory_limit", 0, kMany, 0);
+  o.skip = fields.number("skip", 0, 0.99, 0);
+  o.seed = static_cast<std::uint64_t>(
+      fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 0));
+  o.offload = fields.flag("offload", false);
+  return o;
+}
+
+}  // namespace
+
+const ScheduleTraits* schedule_traits(std::string_view name) {
+  for (const NamedTraits& entry : kTraits) {
+    if (entry.name == name) return &entry.traits;
+  }
+  return nullptr;
+}
+
+ScheduleChoice read_schedule(const base::Document& document, const base::Value* value) {
+  ScheduleChoice choice;
+  if (value == nullptr) return choice;
+  if (value->kind == base::Value::Kind::Scalar) {
+    choice.name = value->text;
+    if (const ScheduleTraits* traits = schedule_traits(choice.name)) choice.chunks = traits->chunks;
+    return choice;
+  }
+  base::Fields fields(document, *value, "schedule");
+  choice.name = fields.text("name");
+  const ScheduleTraits* traits = schedule_traits(choice.name);
+  choice.chunks =
+      static_cast<int>(fields.integer("chunks", 1, 10'000, traits == nullptr ? 1 : traits->chunks));
+  choice.dispatch = fields.choice<Dispatch>("dispatch", kDispatches, Dispatch::Fixed);
+  choice.options = read_options(fields);
+  if (traits != nullptr) refuse_foreign_options(fields, choice, *traits);
+  fields.done();
+  return choice;
+}
+
+}  // namespace paceline::models

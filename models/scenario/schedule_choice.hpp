@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/config.hpp"
+
+/// What a scenario says of its pipeline schedule. The schedules themselves are in sim/schedules.
+namespace paceline::models {
+
+/// Fixed: a rank waits for the head of its order. Ready: it takes the best ready action, ranked by
+/// the order.
+enum class Dispatch : std::uint8_t { Fixed, Ready };
+
+/// Options of single schedules; 0: the schedule's default. A schedule names those it takes
+/// (ScheduleTraits); others are refused when the scenario is read.
+struct ScheduleOptions {
+  int slices = 0;           ///< pieces of a sequence (seq1f1b, terapipe)
+  int group = 0;            ///< microbatches that go through together (gis, zeropp, roundpipe)
+  int update_every = 0;     ///< microbatches between updates of an asynchronous schedule
+  int directions = 0;       ///< pipelines over the same devices (amdp)
+  double memory_limit = 0;  ///< activations in units of whole-rank microbatches (zb-1p, zb-2p, v-*)
+  double skip = 0;          ///< share of the stages a microbatch leaves out (skippipe)
+  std::uint64_t seed = 0;   ///< of random processes
+  bool offload = false;     ///< activations wait in host memory between F and B
+  bool operator==(const ScheduleOptions&) const = default;
+};
+
+struct ScheduleChoice {
+  std::string name = "1f1b";
+  int chunks = 1;  ///< stages per rank
+  Dispatch dispatch = Dispatch::Fixed;
+  ScheduleOptions options;
+};
+
+/// Bits of ScheduleTraits::takes.
+enum ScheduleOption : std::uint32_t {
+  kTakesChunks = 1,
+  kTakesSlices = 2,
+  kTakesGroup = 4,
+  kTakesUpdateEvery = 8,
+  kTakesDirections = 16,
+  kTakesMemoryLimit = 32,
+  kTakesSkip = 64,
+  kTakesSeed = 128,
+  kTakesOffload = 256,
+};
+
+/// What is known of a schedule before any Program is made.
+struct ScheduleTraits {
+  int chunks = 1;                ///< stages per rank unless the scenario says otherwise
+  std::uint32_t takes = 0;       ///< options it understands
+  bool uses_times = false;       ///< its order depends on how long stages take
+  bool splits_backward = false;  ///< it has B and W instead of BW
+  bool asynchronous = false;     ///< updates stand in the order; the pipeline never flushes
+};
+
+/// Null when no schedule has the name.
+const ScheduleTraits* schedule_traits(std::string_view name);
+
+/// `schedule: NAME` or `schedule: {name:, chunks:, ...}`; null: the default. Options the schedule
+/// does not take are refused; unknown names are left to those who know the schedules.
+ScheduleChoice read_schedule(const base::Document& document, const base::Value* value);
+
+}  // namespace paceline::models

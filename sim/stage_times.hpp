@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <vector>
+
+#include "base/units.hpp"
+
+namespace paceline::sim {
+
+/// Of one microbatch (one slice of it, where there are slices) on one stage.
+struct StageTime {
+  base::Seconds forward;
+  base::Seconds input_gradient;
+  base::Seconds weight_gradient;
+  base::Bytes activation;  ///< held from the start of F until the pass that frees it ends
+  /// Of `activation`, what the end of B frees already where W frees the rest.
+  base::Bytes freed_by_input = {};
+};
+
+struct StageTimes {
+  std::vector<StageTime> stages;  ///< by stage
+  base::Seconds hop;              ///< latency of one message between ranks; the sender goes on
+};
+
+/// The same time on every stage.
+StageTimes uniform_times(int stages, const StageTime& time, base::Seconds hop = {});
+
+}  // namespace paceline::sim
