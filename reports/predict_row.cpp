@@ -54,10 +54,13 @@ void add_layer(const Scenario& scenario, RowPrediction& out) {
   const models::Plan plan = models::make_plan(scenario);
   const sim::CostContext context = sim::cost_context(scenario, plan, 0);
   const bool recomputed = scenario.recompute == models::Recompute::Full;
-  const sim::LayerCost cost = sim::layer_cost(context, scenario.model.kinds.front(), recomputed);
-  out.values["layer_forward_ms"] = 1e3 * cost.forward.seconds;
-  out.values["layer_backward_ms"] = 1e3 * cost.backward.seconds;
-  out.values["layer_ms"] = 1e3 * (cost.forward.seconds + cost.backward.seconds);
+  const auto seconds = [&](sim::Role role) {
+    return sim::layer_cost(context, scenario.model.kinds.front(), recomputed, role).seconds;
+  };
+  const double forward = seconds(sim::Role::Forward), backward = seconds(sim::Role::Backward);
+  out.values["layer_forward_ms"] = 1e3 * forward;
+  out.values["layer_backward_ms"] = 1e3 * backward;
+  out.values["layer_ms"] = 1e3 * (forward + backward);
 }
 
 /// Bytes a layer keeps of one microbatch.

@@ -105,6 +105,21 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
   return per_token * shape.tokens + scores;
 }
 
+double weight_gradient_bytes(const Scenario& s, const Layer& layer) {
+  const Attention& a = layer.attention;
+  const LayerShape shape = layer_shape(s);
+  const double t = shape.tp;
+  const auto h = static_cast<double>(s.model.hidden);
+  const double kv_heads = std::max(static_cast<double>(a.kv_heads) / t, 1.0);
+  const double q = static_cast<double>(a.heads * a.head_dim) / t;
+  const double kv = kv_heads * static_cast<double>(a.head_dim);
+  const double v = static_cast<double>(a.heads * a.value_dim) / t;
+  const double gate = layer.mlp.gated ? 2 : 1;
+  const double ffn = static_cast<double>(layer.mlp.width) / t;
+  const double outside = 4 * h / (shape.sequence_parallel ? t : 1);
+  return shape.element * shape.tokens * (outside + q + 2 * kv + v + (gate + 1) * ffn);
+}
+
 bool recomputes(const Scenario& s, int i) {
   return s.recompute == Recompute::Full ||
          (s.recompute == Recompute::Blockwise && i < s.recompute_layers);
@@ -162,10 +177,15 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
       m.workspace += kGatheredLayers * gathered * (bytes.weight + bytes.gradient);
     }
   }
+  for (int i = 0; i < stage.layers; ++i) {
+    m.kept_for_weights += weight_gradient_bytes(s, layer_at(s.model, stage, i));
+  }
+  m.checkpoint = checkpoint_bytes(s);
   if (stage.head) {
     const double vocab =
         static_cast<double>(s.model.vocab) / (s.stack.sharded_logits ? s.parallel.tp : 1);
     m.logits = plan.tokens * vocab * s.stack.logit_bytes;
+    m.kept_for_weights += plan.tokens * vocab * activation_element(s.precision);
   }
   return m;
 }

@@ -12,6 +12,9 @@ struct StageMemory {
   double gradients = 0;   ///< what stays allocated through the step
   double optimizer = 0;   ///< master weights and moments, after sharding
   double activation = 0;  ///< of one microbatch, held from its forward to its backward
+  double kept_for_weights =
+      0;  ///< of one microbatch, held from the input gradient to the weight gradient
+  double checkpoint = 0;  ///< input of the stage: all that stays where the whole stage recomputes
   double logits = 0;      ///< head only: held while the loss and its gradient are computed
   double workspace = 0;   ///< held while a pass of the stage runs: the layer being recomputed,
                           ///< gathered weights, gradient buffers
@@ -24,6 +27,10 @@ struct StageMemory {
 /// dropout and 4 B without (fused softmax), 10 B when eager; flash kernels keep 8 B per head and
 /// token.
 double activation_bytes(const Scenario& scenario, const Layer& layer);
+/// What the weight gradients of a layer need once its input gradient has run: inputs and output
+/// gradients of every linear layer, 16 s b h bytes of each for a GPT layer (Qi et al. 2023, "Zero
+/// Bubble Pipeline Parallelism", table 1).
+double weight_gradient_bytes(const Scenario& scenario, const Layer& layer);
 /// Whether the i-th layer of a stage runs its forward again before its backward.
 bool recomputes(const Scenario& scenario, int i);
 /// What stays of a layer that is recomputed: its 16-bit input.

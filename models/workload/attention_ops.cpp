@@ -4,9 +4,21 @@
 namespace paceline::models::detail {
 namespace {
 
+/// Share of the full square that the rows of the slice attend to: rows i see min(i, window) tokens.
+double slice_fraction(const LayerShape& s, double window) {
+  const auto up_to = [&](double end) {
+    return end <= 0 ? 0 : end * end * causal_fraction(end * s.sequence, window);
+  };
+  return up_to(s.slice_end) - up_to(s.slice_begin);
+}
+
+/// Rows and columns of the scores of one head: the slice's tokens against all up to its end.
+double score_rows(const LayerShape& s) { return s.sequence / s.cp * (s.slice_end - s.slice_begin); }
+double score_columns(const LayerShape& s) { return s.sequence * s.slice_end; }
+
 void flash_core(Builder& b, const Attention& a, Phase phase) {
   const LayerShape& s = b.shape();
-  const double fraction = causal_fraction(s.sequence, static_cast<double>(a.window));
+  const double fraction = slice_fraction(s, static_cast<double>(a.window));
   const double heads = static_cast<double>(a.heads) / b.t();
   const double pairs = s.sequences * s.sequence * s.sequence * fraction / s.cp;
   Op op;
@@ -17,14 +29,14 @@ void flash_core(Builder& b, const Attention& a, Phase phase) {
   // Forward: QK' and PV; backward: five products of the same size (Dao 2022, section 3).
   const double forward = 2 * pairs * heads * static_cast<double>(a.head_dim + a.value_dim);
   op.flops = phase == Phase::Forward ? forward : 2.5 * forward;
-  op.sequence = s.sequence / s.cp;
+  op.sequence = s.sequence / s.cp * (s.slice_end - s.slice_begin);
   op.head_dim = static_cast<int>(a.head_dim);
   b.push(op);
 }
 
 double score_count(const Builder& b, const Attention& a) {
   const LayerShape& s = b.shape();
-  return s.sequences * s.sequence * s.sequence / s.cp * static_cast<double>(a.heads) / b.t();
+  return s.sequences * score_rows(s) * score_columns(s) * static_cast<double>(a.heads) / b.t();
 }
 
 double softmax_bytes(const Builder& b, bool forward) {
@@ -37,26 +49,26 @@ double softmax_bytes(const Builder& b, bool forward) {
 void score_core_forward(Builder& b, const Attention& a, Phase phase) {
   const LayerShape& s = b.shape();
   const double batch = s.sequences * static_cast<double>(a.heads) / b.t();
-  const double rows = s.sequence / s.cp;
+  const double rows = score_rows(s);
   const auto d = static_cast<double>(a.head_dim);
-  b.batched("QK'", phase, batch, rows, s.sequence, d);
+  b.batched("QK'", phase, batch, rows, score_columns(s), d);
   b.stream("softmax", phase, softmax_bytes(b, true) * score_count(b, a));
-  b.batched("PV", phase, batch, rows, static_cast<double>(a.value_dim), s.sequence);
+  b.batched("PV", phase, batch, rows, static_cast<double>(a.value_dim), score_columns(s));
   b.stream("merge heads", phase, 4 * b.tokens() * widths(a, b.t()).v);
 }
 
 void score_core_backward(Builder& b, const Attention& a) {
   const LayerShape& s = b.shape();
   const double batch = s.sequences * static_cast<double>(a.heads) / b.t();
-  const double rows = s.sequence / s.cp;
+  const double rows = score_rows(s);
   const auto d = static_cast<double>(a.head_dim);
   const auto v = static_cast<double>(a.value_dim);
   b.stream("split heads", Phase::Input, 8 * b.tokens() * widths(a, b.t()).v);
-  b.batched("dP", Phase::Input, batch, rows, s.sequence, v);
-  b.batched("dV", Phase::Input, batch, s.sequence, v, rows);
+  b.batched("dP", Phase::Input, batch, rows, score_columns(s), v);
+  b.batched("dV", Phase::Input, batch, score_columns(s), v, rows);
   b.stream("softmax backward", Phase::Input, softmax_bytes(b, false) * score_count(b, a));
-  b.batched("dQ", Phase::Input, batch, rows, d, s.sequence);
-  b.batched("dK", Phase::Input, batch, s.sequence, d, rows);
+  b.batched("dQ", Phase::Input, batch, rows, d, score_columns(s));
+  b.batched("dK", Phase::Input, batch, score_columns(s), d, rows);
 }
 
 }  // namespace

@@ -45,6 +45,8 @@ struct LayerShape {
   double tokens = 0;     ///< of one microbatch on one rank (micro * sequence / cp)
   double sequence = 0;   ///< of one document, before cp
   double sequences = 1;  ///< micro
+  /// Where `tokens` are a slice of the sequence: its place, as shares of the sequence.
+  double slice_begin = 0, slice_end = 1;
   int tp = 1, cp = 1;
   bool sequence_parallel = false;
   ContextParallel context = ContextParallel::Ring;

@@ -19,11 +19,11 @@ struct Message {
   bool gathered = false;
 };
 
-Message message_of(const Scenario& s, const Plan& plan) {
+Message message_of(const Scenario& s, const Plan& plan, double share) {
   const bool scattered = s.stack.p2p_scatter_gather && !s.parallel.sequence_parallel;
   Message message;
-  message.full =
-      models::activation_element(s.precision) * plan.tokens * static_cast<double>(s.model.hidden);
+  message.full = models::activation_element(s.precision) * plan.tokens * share *
+                 static_cast<double>(s.model.hidden);
   message.sent = message.full / (s.parallel.sequence_parallel || scattered ? s.parallel.tp : 1);
   message.gathered = scattered && s.parallel.tp > 1;
   return message;
@@ -49,8 +49,9 @@ HopTime hop_time(const Scenario& s, const Message& m, const CostContext& c,
 
 }  // namespace
 
-StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const LowerOptions& options)
-    : s_(scenario), plan_(plan) {
+StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Program& program,
+                         const LowerOptions& options)
+    : s_(scenario), plan_(plan), placement_(placement_of(program)) {
   dp_ranks_ = static_cast<double>(s_.parallel.dp) * s_.parallel.cp;
   fsdp_ = s_.parallel.zero >= 3 && dp_ranks_ > 1;
   bucketed_ = s_.stack.dp_overlap == DpOverlap::Bucketed ||
@@ -65,9 +66,8 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Lower
     if (axis.name == "tp") tp_axes_.push_back({axis.stride, axis.size});
     if (axis.name == "cp") cp_axes_.push_back({axis.stride, axis.size});
   }
-  work_ = cost_stages(graph_, plan_, stage_context_);
-  make_hops();
-  make_lanes();
+  make_work(program);
+  make_lanes(program);
 }
 
 int StepBuilder::lane_of(int replica, int pipeline_rank) const {
@@ -76,68 +76,85 @@ int StepBuilder::lane_of(int replica, int pipeline_rank) const {
 
 void StepBuilder::make_contexts(bool keep_inner) {
   const int stride = plan_.meshes.front().axis("pp").stride;
-  std::vector<const CostContext*> by_rank;
   for (int r = 0; r < s_.parallel.pp; ++r) {
     // Ranks on the same kind of node with the same placement share a context.
     if (r > 0 && !models::places_differ(s_)) {
-      by_rank.push_back(by_rank.front());
+      rank_context_.push_back(rank_context_.front());
       continue;
     }
     contexts_.push_back(std::make_unique<CostContext>(cost_context(s_, plan_, r * stride)));
     contexts_.back()->keep_inner = keep_inner;
-    by_rank.push_back(contexts_.back().get());
-  }
-  for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
-    stage_context_.push_back(by_rank[i % by_rank.size()]);
+    rank_context_.push_back(contexts_.back().get());
   }
 }
 
-void StepBuilder::make_hops() {
+void StepBuilder::make_work(const Program& program) {
+  WorkNeeds needs = work_needs(program);
+  slices_ = needs.slices;
+  for (const Pass& pass : program.passes) {
+    roles_.push_back(role_of(pass.name).value_or(Role::Forward));
+  }
+  std::vector<HeldStage> held;
+  for (std::size_t r = 0; r < placement_.stages.size(); ++r) {
+    first_held_.push_back(held.size());
+    for (const int stage : placement_.stages[r]) held.push_back({stage, rank_context_[r]});
+  }
+  first_held_.push_back(held.size());
+  work_ = cost_stages(graph_, plan_, held, needs);
+  hops_.resize(placement_.stages.size());
+}
+
+const SliceWork& StepBuilder::work_of(const ActionContext& action) const {
+  const auto rank = static_cast<std::size_t>(rank_of(action.lane));
+  const std::vector<int>& stages = placement_.stages[rank];
+  const auto at = std::lower_bound(stages.begin(), stages.end(), action.action.stage);
+  const StageWork& work = work_[first_held_[rank] + static_cast<std::size_t>(at - stages.begin())];
+  return work.slices[static_cast<std::size_t>(action.action.slice)];
+}
+
+const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action, int receiver) {
+  std::vector<Hop>& known = hops_[static_cast<std::size_t>(sender)];
+  const bool up = action.direction == Direction::Up;
+  const Direction direction = up ? Direction::Up : Direction::Down;
+  for (const Hop& hop : known) {
+    if (hop.receiver == receiver && hop.direction == direction && hop.slice == action.action.slice)
+      return hop;
+  }
   const int stride = plan_.meshes.front().axis("pp").stride;
-  const int pp = s_.parallel.pp;
-  const Message message = message_of(s_, plan_);
-  for (std::size_t i = 0; i + 1 < plan_.stages.size(); ++i) {
-    const int from = static_cast<int>(i) % pp;
-    const int to = static_cast<int>(i + 1) % pp;
-    Hop hop;
-    if (from != to) {
-      const auto way = [&](int a, int b) {
-        return hop_time(s_, message, *stage_context_[i],
-                        models::slowest_pair(plan_, s_, a * stride, b * stride));
-      };
-      const HopTime down = way(from, to);
-      const HopTime up = models::places_differ(s_) ? way(to, from) : down;
-      hop.size = message.sent;
-      hop.down = {down.seconds, down.fluid, 0};
-      hop.up = {up.seconds, up.fluid, 0};
-      const bool same = !hops_.empty() && hops_.back().down.segment != 0 &&
-                        hops_.back().down.alone == down.seconds &&
-                        hops_.back().up.alone == up.seconds;
-      if (same) {
-        hop = hops_.back();
-      } else {
-        add_hop_segments(hop);
-      }
-    }
-    hops_.push_back(hop);
+  const Slice& slice = slices_[static_cast<std::size_t>(action.action.slice)];
+  const Message message = message_of(s_, plan_, slice.share());
+  // Both ways are priced from the upper stage, and as one where places do not differ.
+  const int above = up ? receiver : sender, below = up ? sender : receiver;
+  const bool turned = up && !models::places_differ(s_);
+  const models::CollectiveGroup pair =
+      models::slowest_pair(plan_, s_, (up && !turned ? below : above) * stride,
+                           (up && !turned ? above : below) * stride);
+  const HopTime time = hop_time(s_, message, *rank_context_[static_cast<std::size_t>(above)], pair);
+  Hop hop{receiver, direction, action.action.slice, message.sent, time.seconds, time.fluid, 0};
+  hop.segment = hop_segment(hop);
+  known.push_back(hop);
+  return known.back();
+}
+
+std::uint16_t StepBuilder::hop_segment(const Hop& hop) {
+  for (const Hop& twin : distinct_hops_) {
+    if (twin.direction == hop.direction && twin.alone == hop.alone && twin.size == hop.size)
+      return twin.segment;
   }
-}
-
-void StepBuilder::add_hop_segments(Hop& hop) {
+  const bool down = hop.direction == Direction::Down;
   const double host = s_.stack.p2p_blocking ? s_.stack.p2p_host.value : 0;
-  const auto add = [&](Hop::Way& way, const char* name, Stream stream) {
-    PassCost cost;
-    cost.seconds = way.alone + host;
-    cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = way.alone;
-    cost.parts[static_cast<std::size_t>(Part::Host)] = host;
-    cost.bytes[static_cast<std::size_t>(stream)] = hop.size;
-    way.segment = add_segment(graph_, name, cost);
-  };
-  add(hop.down, "send activations", Stream::PpDown);
-  add(hop.up, "send gradients", Stream::PpUp);
+  PassCost cost;
+  cost.seconds = hop.alone + host;
+  cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = hop.alone;
+  cost.parts[static_cast<std::size_t>(Part::Host)] = host;
+  cost.bytes[static_cast<std::size_t>(down ? Stream::PpDown : Stream::PpUp)] = hop.size;
+  distinct_hops_.push_back(hop);
+  distinct_hops_.back().segment =
+      add_segment(graph_, down ? "send activations" : "send gradients", cost);
+  return distinct_hops_.back().segment;
 }
 
-void StepBuilder::make_lanes() {
+void StepBuilder::make_lanes(const Program& program) {
   const int pp = s_.parallel.pp;
   const int stride = plan_.meshes.front().axis("pp").stride;
   graph_.lanes.resize(static_cast<std::size_t>(pp * replicas_));
@@ -160,7 +177,8 @@ void StepBuilder::make_lanes() {
   last_compute_.assign(graph_.lanes.size(), kNoTask);
   compute_before_.assign(graph_.lanes.size(), kNoTask);
   last_dp_.assign(graph_.lanes.size(), kNoTask);
-  const auto actions = static_cast<std::size_t>(plan_.microbatches) * plan_.stages.size() * 2;
+  std::size_t actions = 0;
+  for (const auto& order : program.order) actions += order.size();
   graph_.tasks.reserve(actions * 2);
   graph_.first_dep.reserve(actions * 2 + 1);
   graph_.deps.reserve(actions * 2);
@@ -189,25 +207,25 @@ bool StepBuilder::expands(const ActionContext& action) const {
 bool StepBuilder::expands_for_data(const ActionContext& action) const {
   if (s_.costs || dp_ranks_ <= 1) return false;
   if (fsdp_) return true;
+  const Role r = role(action);
   // Only shards of the gradients stay: every microbatch reduces its own.
-  if (s_.parallel.zero == 2 && !action.forward) return true;
+  if (s_.parallel.zero == 2 && gives_gradients(r)) return true;
   if (!bucketed_) return false;
-  return action.forward ? action.first && s_.parallel.zero >= 1 : action.last;
+  if (r == Role::Forward) return action.first && s_.parallel.zero >= 1;
+  return gives_gradients(r) && action.last;
 }
 
 TaskId StepBuilder::add_action(const ActionContext& action) {
-  const TaskId done = expands(action) ? add_expanded(action) : add_whole(action);
-  return action.sends ? add_message(action, done) : done;
+  return expands(action) ? add_expanded(action) : add_whole(action);
 }
 
 TaskId StepBuilder::add_whole(const ActionContext& action) {
-  const StageWork& work = work_[static_cast<std::size_t>(action.stage)];
   Task task;
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
-  task.segment = action.forward ? work.forward : work.backward;
+  task.segment = work_of(action).segment[index_of(role(action))];
   task.seconds = graph_.segments[task.segment].seconds;
-  return add(task, after(action.input));
+  return add(task, action.inputs);
 }
 
 const StepBuilder::Markers& StepBuilder::markers(std::uint16_t segment) {
@@ -230,21 +248,23 @@ const StepBuilder::Markers& StepBuilder::markers(std::uint16_t segment) {
 /// Layer by layer, so that gathers and reductions of parameters run beside the neighbours' compute.
 /// Gathers run at most two parts ahead.
 TaskId StepBuilder::add_expanded(const ActionContext& action) {
-  const StageWork& work = work_[static_cast<std::size_t>(action.stage)];
-  const Markers marks = markers(action.forward ? work.forward : work.backward);
+  const SliceWork& work = work_of(action);
+  const Role r = role(action);
+  const bool forward = r == Role::Forward || r == Role::Recompute;
+  const Markers marks = markers(work.segment[index_of(r)]);
   const bool for_data = expands_for_data(action);
-  const bool gathers = for_data && (fsdp_ || action.forward);
-  const bool reduces = for_data && !action.forward;
+  const bool gathers = for_data && (fsdp_ ? needs_weights(r) : r == Role::Forward);
+  const bool reduces = for_data && gives_gradients(r);
   Task task;
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
   task.segment = marks.open;
-  add(task, after(action.input));
+  add(task, action.inputs);
   task.kind = TaskKind::Kernel;
   if (for_data) task.slowdown = static_cast<float>(context(action.lane).overlap_slowdown);
   const std::size_t count = work.parts.size();
   const auto part_at = [&](std::size_t i) -> const PassPart& {
-    return work.parts[action.forward ? i : count - 1 - i];
+    return work.parts[forward ? i : count - 1 - i];
   };
   const auto gather = [&](std::size_t i) {
     if (!gathers || i >= count || part_at(i).gather_bytes <= 0) return kNoTask;
@@ -256,7 +276,7 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   for (std::size_t i = 0; i < count; ++i) {
     const TaskId next = gather(i + 1);
     const PassPart& part = part_at(i);
-    const TaskId done = add_part(task, part, action.forward, gathered);
+    const TaskId done = add_part(task, part, r, gathered);
     gathered = next;
     if (reduces && part.reduce_bytes > 0) {
       last_dp_[task.lane] = reduce_gradients(action.lane, part.reduce_bytes, done, action.last);
@@ -269,20 +289,19 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   return add(task, {});
 }
 
-TaskId StepBuilder::add_message(const ActionContext& action, TaskId after) {
-  const Hop& hop =
-      hops_[static_cast<std::size_t>(action.forward ? action.stage : action.stage - 1)];
+TaskId StepBuilder::add_message(const ActionContext& action, TaskId done, int receiver) {
+  const Hop way = hop(rank_of(action.lane), action, receiver);
   Task task;
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
   task.kind = TaskKind::Message;
-  task.segment = (action.forward ? hop.down : hop.up).segment;
+  task.segment = way.segment;
   task.seconds = graph_.segments[task.segment].seconds;
-  task.stream = s_.stack.p2p_blocking ? Stream::Compute
-                : action.forward      ? Stream::PpDown
-                                      : Stream::PpUp;
-  const TaskId id = add(task, {&after, 1});
-  note_message(id, action, hop);
+  task.stream = s_.stack.p2p_blocking              ? Stream::Compute
+                : way.direction == Direction::Down ? Stream::PpDown
+                                                   : Stream::PpUp;
+  const TaskId id = add(task, {&done, 1});
+  note_message(id, action.lane, way);
   return id;
 }
 

@@ -1,54 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <vector>
 
 #include "sim/lower/lower.hpp"
 #include "sim/lower/network.hpp"
 #include "sim/lower/stage_work.hpp"
+#include "sim/placement.hpp"
 
 namespace paceline::sim {
 
 /// One action of the program as the builder needs it.
 struct ActionContext {
   int lane = 0;
-  int stage = 0;
-  bool forward = true;
-  std::uint32_t position = 0;  ///< in the lane's order
-  /// message or action it waits for; max = none
-  TaskId input = kNoTask;
-  bool first = false;  ///< first and last microbatch of this pass of the stage on the lane
-  bool last = false;
-  bool sends = false;  ///< its result goes to another rank
+  Action action;
+  Direction direction = Direction::None;
+  std::uint32_t position = 0;      ///< in the lane's order
+  std::span<const TaskId> inputs;  ///< messages and actions it waits for
+  bool first = false;              ///< of this pass of the stage on the lane since the last update
+  bool last = false;               ///< before the next update, or the end of the step
 };
 
 /// Adds tasks for actions and for the end of the step.
 class StepBuilder {
  public:
-  StepBuilder(const models::Scenario& scenario, const models::Plan& plan,
+  StepBuilder(const models::Scenario& scenario, const models::Plan& plan, const Program& program,
               const LowerOptions& options);
 
   int replicas() const { return replicas_; }
   int lane_of(int replica, int pipeline_rank) const;
 
-  /// Emits the action; returns the task after which its result is where it is needed.
+  /// Emits the action; returns its last task.
   TaskId add_action(const ActionContext& action);
+  /// The message that takes the result of an action, `done`, to another pipeline rank.
+  TaskId add_message(const ActionContext& action, TaskId done, int receiver);
   /// Gradient reduction, optimizer, parameter gathering and per-step overhead of every lane.
   void finish_step();
   TaskGraph take();
 
  private:
   struct Hop {
-    struct Way {
-      double alone = 0;  ///< seconds without host time
-      double fluid = 0;  ///< of them, what depends on the bytes
-      std::uint16_t segment = 0;
-    };
-    double size = 0;  ///< bytes of a message
-    Way down, up;
+    int receiver = 0;  ///< pipeline rank
+    Direction direction = Direction::Down;
+    int slice = 0;
+    double size = 0;   ///< bytes of a message
+    double alone = 0;  ///< seconds without host time
+    double fluid = 0;  ///< of them, what depends on the bytes
+    std::uint16_t segment = 0;
   };
   struct Markers {  ///< zero-length segments that carry the memory of an expanded pass
     std::uint16_t open = 0, close = 0;
@@ -63,43 +66,48 @@ class StepBuilder {
   };
 
   void make_contexts(bool keep_inner);
-  void make_hops();
-  void add_hop_segments(Hop& hop);
-  void make_lanes();
+  void make_work(const Program& program);
+  void make_lanes(const Program& program);
+  const Hop& hop(int sender, const ActionContext& action, int receiver);
+  std::uint16_t hop_segment(const Hop& hop);
+  int rank_of(int lane) const { return lane % s_.parallel.pp; }
+  const SliceWork& work_of(const ActionContext& action) const;
+  Role role(const ActionContext& action) const { return roles_[action.action.pass]; }
   bool expands(const ActionContext& action) const;
   /// Layer by layer, because data-parallel collectives run beside it.
   bool expands_for_data(const ActionContext& action) const;
   TaskId add_whole(const ActionContext& action);
   TaskId add_expanded(const ActionContext& action);
   /// One part of a pass: as a whole, or piece by piece where its collectives may share wires.
-  TaskId add_part(Task task, const PassPart& part, bool forward, TaskId gathered);
+  TaskId add_part(Task task, const PassPart& part, Role role, TaskId gathered);
   TaskId add_pieces(Task task, const std::vector<InnerTask>& pieces, TaskId gathered);
   std::uint16_t piece_segment(const InnerTask& piece);
   std::uint16_t end_segment(std::uint16_t part);
   bool shares_inner() const;
-  TaskId add_message(const ActionContext& action, TaskId after);
   TaskId add_dp(int lane, models::CollectiveOp op, double bytes,
                 const models::CollectiveGroup& group, std::span<const TaskId> deps);
   TaskId reduce_gradients(int lane, double bytes, TaskId after, bool final);
   /// Of the device a lane's ranks sit on.
   const CostContext& context(int lane) const {
-    return *stage_context_[static_cast<std::size_t>(lane % s_.parallel.pp)];
+    return *rank_context_[static_cast<std::size_t>(rank_of(lane))];
   }
-  /// Sum of `of(StageWork)` over the stages a lane runs, in model order.
+  /// Sum of `of(StageWork)` over the stages a lane holds, in model order.
   template <class F>
   double sum_stages(std::size_t lane, const F& of) const {
-    const auto pp = static_cast<std::size_t>(s_.parallel.pp);
+    const auto rank = static_cast<std::size_t>(rank_of(static_cast<int>(lane)));
     double sum = 0;
-    for (std::size_t i = lane % pp; i < work_.size(); i += pp) sum += of(work_[i]);
+    for (std::size_t i = first_held_[rank]; i < first_held_[rank + 1]; ++i) sum += of(work_[i]);
     return sum;
   }
   const Markers& markers(std::uint16_t segment);
   void sync_gradients(int lane);
+  void join_copies();
+  void join_pair(std::array<int, 2> ranks, const char* name, double bytes);
   void join_tied_embeddings();
   void add_optimizer(int lane);
   TaskId add(Task task, std::span<const TaskId> deps);
   /// Remembers how a task uses the network.
-  void note_message(TaskId task, const ActionContext& action, const Hop& hop);
+  void note_message(TaskId task, int lane, const Hop& hop);
   void note_collective(TaskId task, const DpSegment& collective);
   void note_piece(TaskId task, const InnerTask& piece);
   std::uint16_t timed_segment(const char* name, Part part, double seconds);
@@ -112,10 +120,15 @@ class StepBuilder {
   bool bucketed_ = false;
   double dp_ranks_ = 1;
   std::vector<std::unique_ptr<CostContext>> contexts_;  ///< by distinct device group
-  std::vector<const CostContext*> stage_context_;       ///< by stage
-  std::vector<StageWork> work_;                         ///< by stage
-  std::vector<Hop> hops_;                               ///< by stage: to the next stage
-  std::vector<Markers> markers_;                        ///< by segment
+  std::vector<const CostContext*> rank_context_;        ///< by pipeline rank
+  Placement placement_;
+  std::vector<Role> roles_;              ///< by pass of the program
+  std::vector<StageWork> work_;          ///< by held stage: rank after rank, in model order
+  std::vector<std::size_t> first_held_;  ///< by rank, into work_; one more at the end
+  std::vector<Slice> slices_;
+  std::vector<std::vector<Hop>> hops_;  ///< by sending rank
+  std::vector<Hop> distinct_hops_;      ///< one for each segment
+  std::vector<Markers> markers_;        ///< by segment
   std::vector<DpSegment> dp_segments_;
   std::vector<TaskId> last_compute_;    ///< by lane; kNoTask = none yet
   std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)

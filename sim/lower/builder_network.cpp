@@ -8,9 +8,9 @@
 /// What engines that share links need: passes piece by piece, and what each task sends where.
 namespace paceline::sim {
 
-TaskId StepBuilder::add_part(Task task, const PassPart& part, bool forward, TaskId gathered) {
-  const auto& pieces = forward ? part.forward_inner : part.backward_inner;
-  task.segment = forward ? part.forward : part.backward;
+TaskId StepBuilder::add_part(Task task, const PassPart& part, Role role, TaskId gathered) {
+  const auto& pieces = part.inner[index_of(role)];
+  task.segment = part.segment[index_of(role)];
   if (inner_ && pieces != nullptr) return add_pieces(task, *pieces, gathered);
   task.seconds = graph_.segments[task.segment].seconds;
   return add(task, after(gathered));
@@ -89,16 +89,15 @@ bool StepBuilder::shares_inner() const {
                      [&](const auto& c) { return meets(c->tp) || meets(c->cp); });
 }
 
-void StepBuilder::note_message(TaskId task, const ActionContext& action, const Hop& hop) {
+void StepBuilder::note_message(TaskId task, int lane, const Hop& hop) {
   if (!network_) return;
   const int stride = plan_.meshes.front().axis("pp").stride;
-  const int pp = s_.parallel.pp;
   NetworkTask note;
   note.task = task;
   note.size = hop.size;
-  note.fluid = (action.forward ? hop.down : hop.up).fluid;
-  note.from = action.lane % pp * stride;
-  note.to = (action.stage + (action.forward ? 1 : -1)) % pp * stride;
+  note.fluid = hop.fluid;
+  note.from = rank_of(lane) * stride;
+  note.to = hop.receiver * stride;
   network_tasks_.push_back(note);
 }
 

@@ -75,36 +75,33 @@ void StepBuilder::sync_gradients(int lane) {
   last_dp_[l] = reduce_gradients(lane, bytes, last_compute_[l], true);
 }
 
-/// The first and the last pipeline rank both hold a tied embedding and add their gradients.
-void StepBuilder::join_tied_embeddings() {
-  if (!s_.model.tied || s_.parallel.pp == 1 || s_.costs) return;
+/// Two pipeline ranks add what they hold of the same gradients.
+void StepBuilder::join_pair(std::array<int, 2> ranks, const char* name, double bytes) {
   const int stride = plan_.meshes.front().axis("pp").stride;
-  const CostContext& c = context(0);
-  const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
-                       models::element_bytes(s_.stack.gradient_reduce);
+  const CostContext& c = context(ranks[0]);
   PassCost cost;
-  const int last = (s_.parallel.pp - 1) * stride;
   const auto over = [&](int from, int to) {
     return models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes),
-                                   models::slowest_pair(plan_, s_, from, to), *c.nccl);
+                                   models::slowest_pair(plan_, s_, from * stride, to * stride),
+                                   *c.nccl);
   };
-  auto choice = over(0, last);
+  auto choice = over(ranks[0], ranks[1]);
   if (models::places_differ(s_)) {  // it goes both ways
-    const auto back = over(last, 0);
+    const auto back = over(ranks[1], ranks[0]);
     if (back.time > choice.time) choice = back;
   }
   cost.seconds = choice.time.value;
   cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
   cost.bytes[static_cast<std::size_t>(Stream::Dp)] = bytes;
-  const std::uint16_t segment = add_segment(graph_, "all_reduce embedding", cost);
+  const std::uint16_t segment = add_segment(graph_, name, cost);
   for (int replica = 0; replica < replicas_; ++replica) {
-    const int ends[2] = {lane_of(replica, 0), lane_of(replica, s_.parallel.pp - 1)};
     std::vector<TaskId> deps;
-    for (const int lane : ends) {
-      const auto l = static_cast<std::size_t>(lane);
+    for (const int rank : ranks) {
+      const auto l = static_cast<std::size_t>(lane_of(replica, rank));
       deps.push_back(last_dp_[l] != kNoTask ? last_dp_[l] : last_compute_[l]);
     }
-    for (const int lane : ends) {
+    for (std::size_t end = 0; end < 2; ++end) {
+      const int lane = lane_of(replica, ranks[end]);
       Task task;
       task.lane = static_cast<std::uint32_t>(lane);
       task.kind = TaskKind::Collective;
@@ -116,9 +113,34 @@ void StepBuilder::join_tied_embeddings() {
       if (!network_) continue;
       NetworkTask note{id, CollectiveOp::AllReduce, choice.algorithm, bytes};
       note.fluid = (choice.time - choice.latency).value;
-      note.from = lane % s_.parallel.pp * stride;
-      note.to = last - note.from;
+      note.from = ranks[end] * stride;
+      note.to = ranks[1 - end] * stride;
       network_tasks_.push_back(note);
+    }
+  }
+}
+
+/// The ranks of the first and the last stage both hold a tied embedding.
+void StepBuilder::join_tied_embeddings() {
+  const int first = placement_.ranks.front().front(), last = placement_.ranks.back().back();
+  if (!s_.model.tied || s_.parallel.pp == 1 || s_.costs || first == last) return;
+  const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
+                       models::element_bytes(s_.stack.gradient_reduce);
+  join_pair({first, last}, "all_reduce embedding", bytes);
+}
+
+/// Stages of bidirectional schedules: each rank has the gradients of its own microbatches.
+void StepBuilder::join_copies() {
+  if (s_.costs) return;
+  for (std::size_t stage = 0; stage < placement_.ranks.size(); ++stage) {
+    const std::vector<int>& ranks = placement_.ranks[stage];
+    for (std::size_t i = 1; i < ranks.size(); ++i) {
+      const auto rank = static_cast<std::size_t>(ranks[0]);
+      const std::vector<int>& held = placement_.stages[rank];
+      const auto at = std::lower_bound(held.begin(), held.end(), static_cast<int>(stage));
+      const StageWork& work =
+          work_[first_held_[rank] + static_cast<std::size_t>(at - held.begin())];
+      join_pair({ranks[0], ranks[i]}, "all_reduce copies", work.reduce_bytes);
     }
   }
 }
@@ -157,6 +179,7 @@ void StepBuilder::finish_step() {
   const int lanes = static_cast<int>(graph_.lanes.size());
   for (int lane = 0; lane < lanes; ++lane) sync_gradients(lane);
   join_tied_embeddings();
+  join_copies();
   for (int lane = 0; lane < lanes; ++lane) add_optimizer(lane);
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lower/lower.hpp"
 
-#include <array>
-#include <compare>
-#include <functional>
-#include <queue>
+#include <algorithm>
+#include <unordered_map>
 #include <vector>
 
+#include "sim/action_index.hpp"
 #include "sim/lower/builder.hpp"
+#include "sim/verify.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -15,144 +15,146 @@ namespace {
 using models::Plan;
 using models::Scenario;
 
-/// Passes of a program by what they do along the stages.
-struct PassIndex {
-  int forward = -1, backward = -1;
-};
-PassIndex index_passes(const Program& program) {
-  PassIndex index;
-  for (std::size_t i = 0; i < program.passes.size(); ++i) {
-    if (program.passes[i].direction == Direction::Down) index.forward = static_cast<int>(i);
-    if (program.passes[i].direction == Direction::Up) index.backward = static_cast<int>(i);
-  }
-  PACELINE_CHECK(index.forward >= 0 && index.backward >= 0);
-  return index;
-}
+/// Bits of an action: whether it is the first or last of its pass and stage on the rank between two
+/// updates.
+constexpr std::uint8_t kFirst = 1, kLast = 2;
 
-/// Walks the program and emits tasks in an order in which every dependency comes first: each lane
-/// goes on until its next action waits for something not emitted yet.
+/// Emits the tasks of the program in an order in which every dependency comes first.
 class Emitter {
  public:
-  Emitter(const Plan& plan, const Program& program, StepBuilder& builder)
+  Emitter(const Program& program, StepBuilder& builder)
       : program_(program),
+        index_(program),
+        order_(execution_order(program, index_)),
         builder_(builder),
-        passes_(index_passes(program)),
-        stages_(static_cast<int>(plan.stages.size())),
-        microbatches_(plan.microbatches) {
-    const std::size_t cells =
-        static_cast<std::size_t>(stages_) * static_cast<std::size_t>(microbatches_);
-    for (auto& table : ranks_) table.assign(cells, -1);
+        made_(index_.keys()),
+        receiver_(index_.keys(), -1) {
     for (std::size_t r = 0; r < program.order.size(); ++r) {
-      for (const Action& a : program.order[r])
-        ranks_[side(a)][cell(a.stage, a.microbatch)] = static_cast<int>(r);
+      const auto rank = static_cast<int>(r);
+      for (const Action& action : program.order[r]) {
+        index_.for_each_need(action, [&](const Action& need) { note_receiver(need, rank); });
+      }
+      ends_.push_back(ends_of(program.order[r]));
     }
   }
 
-  /// Replica `k` of the pipeline: its ranks run on lanes lane_of(rank). The order is that of asking
-  /// all ranks in turn, round after round; only ranks that can go on are asked.
+  /// Replica `k` of the pipeline: its ranks run on lanes lane_of(rank).
   template <class LaneOf>
   void emit(const LaneOf& lane_of) {
-    const std::size_t ranks = program_.order.size();
-    for (auto& table : arrival_) table.assign(ranks_[0].size(), kNoTask);
-    for (auto& table : done_) table.assign(static_cast<std::size_t>(stages_), 0);
-    awaited_.assign(ranks, nullptr);
-    std::vector<std::size_t> next(ranks, 0);
-    std::size_t left = 0;
-    for (std::size_t r = 0; r < ranks; ++r) {
-      left += program_.order[r].size();
-      turns_.push({0, static_cast<int>(r)});
+    more_messages_.clear();
+    for (const Position at : order_) {
+      const auto rank = static_cast<std::size_t>(at.rank),
+                 position = static_cast<std::size_t>(at.index);
+      const std::vector<Action>& actions = program_.order[rank];
+      if (position == 0 || !actions[position - 1].fused) collect_inputs(actions, position, at.rank);
+      ActionContext context;
+      context.lane = lane_of(at.rank);
+      context.action = actions[position];
+      context.direction = program_.passes[context.action.pass].direction;
+      context.position = static_cast<std::uint32_t>(at.index);
+      context.inputs = inputs_;
+      context.first = (ends_[rank][position] & kFirst) != 0;
+      context.last = (ends_[rank][position] & kLast) != 0;
+      add(context);
+      inputs_.clear();  // companions follow on the same stream
     }
-    while (!turns_.empty()) {
-      turn_ = turns_.top();
-      turns_.pop();
-      const auto r = static_cast<std::size_t>(turn_.rank);
-      const auto& order = program_.order[r];
-      while (next[r] < order.size() && emit_one(order[next[r]], turn_.rank, next[r], lane_of)) {
-        ++next[r];
-        --left;
-      }
-    }
-    if (left > 0) throw base::Error("schedule", "the program deadlocks: no rank can go on");
   }
 
  private:
-  std::size_t cell(int stage, int microbatch) const {
-    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(microbatches_) +
-           static_cast<std::size_t>(microbatch);
-  }
-  std::size_t side(const Action& a) const { return a.pass == passes_.forward ? 0 : 1; }
-
-  template <class LaneOf>
-  bool emit_one(const Action& a, int rank, std::size_t position, const LaneOf& lane_of) {
-    const bool forward = a.pass == passes_.forward;
-    const int from = forward ? a.stage - 1 : a.stage + 1;
-    TaskId input = kNoTask;
-    if (from >= 0 && from < stages_) {
-      const TaskId& arrival = arrival_[side(a)][cell(from, a.microbatch)];
-      if (must_wait(rank, arrival)) return false;
-      input = arrival;
-    }
-    if (!forward && must_wait(rank, arrival_[0][cell(a.stage, a.microbatch)])) return false;
-    ActionContext action;
-    action.lane = lane_of(rank);
-    action.stage = a.stage;
-    action.forward = forward;
-    action.position = static_cast<std::uint32_t>(position);
-    action.input = input;
-    int& done = done_[side(a)][static_cast<std::size_t>(a.stage)];
-    action.first = done == 0;
-    action.last = ++done == microbatches_;
-    const int to = forward ? a.stage + 1 : a.stage - 1;
-    int peer = -1;
-    if (to >= 0 && to < stages_) {
-      peer = ranks_[side(a)][cell(to, a.microbatch)];
-      action.sends = peer != rank;
-    }
-    TaskId& arrival = arrival_[side(a)][cell(a.stage, a.microbatch)];
-    arrival = builder_.add_action(action);
-    wake(peer, arrival);
-    if (forward) wake(ranks_[1][cell(a.stage, a.microbatch)], arrival);
-    return true;
-  }
-
-  bool must_wait(int rank, const TaskId& arrival) {
-    if (arrival != kNoTask) return false;
-    awaited_[static_cast<std::size_t>(rank)] = &arrival;
-    return true;
-  }
-
-  /// The rank, where it waits for just that, has its next turn: in this round or, when it comes
-  /// before the one at work, in the next.
-  void wake(int rank, const TaskId& arrival) {
-    if (rank < 0 || awaited_[static_cast<std::size_t>(rank)] != &arrival) return;
-    awaited_[static_cast<std::size_t>(rank)] = nullptr;
-    turns_.push({rank > turn_.rank ? turn_.round : turn_.round + 1, rank});
-  }
-
-  struct Turn {
-    std::size_t round = 0;
-    int rank = 0;
-    auto operator<=>(const Turn&) const = default;
+  struct Made {
+    TaskId task = kNoTask;
+    TaskId message = kNoTask;  ///< to receiver_
   };
 
+  void note_receiver(const Action& need, int rank) {
+    if (index_.position(need).rank == rank) return;
+    const std::size_t key = index_.key(need);
+    int& receiver = receiver_[key];
+    if (receiver < 0) {
+      receiver = rank;
+    } else if (receiver != rank) {
+      std::vector<int>& more = more_receivers_[key];
+      if (std::find(more.begin(), more.end(), rank) == more.end()) more.push_back(rank);
+    }
+  }
+
+  std::vector<std::uint8_t> ends_of(const std::vector<Action>& order) {
+    std::vector<std::uint8_t> ends(order.size(), 0);
+    last_.resize(program_.passes.size() * static_cast<std::size_t>(program_.stages), kNowhere);
+    const auto close = [&](std::size_t pass, int stage) {
+      std::size_t& last = last_[kind(pass, stage)];
+      if (last != kNowhere) ends[last] |= kLast;
+      last = kNowhere;
+    };
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (program_.passes[order[i].pass].name == "U") {
+        for (std::size_t pass = 0; pass < program_.passes.size(); ++pass)
+          close(pass, order[i].stage);
+      }
+      std::size_t& last = last_[kind(order[i].pass, order[i].stage)];
+      if (last == kNowhere) ends[i] |= kFirst;
+      last = i;
+    }
+    for (const Action& action : order) close(action.pass, action.stage);
+    return ends;
+  }
+  std::size_t kind(std::size_t pass, int stage) const {
+    return pass * static_cast<std::size_t>(program_.stages) + static_cast<std::size_t>(stage);
+  }
+
+  /// Messages and neighbours on the rank; what else the rank did before is bound by its order.
+  void collect_inputs(const std::vector<Action>& actions, std::size_t position, int rank) {
+    inputs_.clear();
+    for (std::size_t i = position;; ++i) {
+      index_.for_each_need(actions[i], [&](const Action& need) {
+        const bool local = index_.position(need).rank == rank;
+        if (local && need.stage == actions[i].stage) return;
+        const std::size_t key = index_.key(need);
+        if (local) {
+          inputs_.push_back(made_[key].task);
+        } else {
+          inputs_.push_back(receiver_[key] == rank ? made_[key].message
+                                                   : more_messages_.at(key).at(rank));
+        }
+      });
+      if (!actions[i].fused) break;
+    }
+  }
+
+  void add(const ActionContext& context) {
+    const std::size_t key = index_.key(context.action);
+    Made& made = made_[key];
+    made.task = builder_.add_action(context);
+    if (receiver_[key] < 0) return;
+    made.message = builder_.add_message(context, made.task, receiver_[key]);
+    const auto more = more_receivers_.find(key);
+    if (more == more_receivers_.end()) return;
+    for (const int rank : more->second) {
+      more_messages_[key][rank] = builder_.add_message(context, made.task, rank);
+    }
+  }
+
+  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+
   const Program& program_;
+  const ActionIndex index_;
+  const std::vector<Position> order_;
   StepBuilder& builder_;
-  PassIndex passes_;
-  int stages_, microbatches_;
-  std::array<std::vector<int>, 2> ranks_;       ///< rank that runs a pass of (stage, microbatch)
-  std::array<std::vector<TaskId>, 2> arrival_;  ///< task after which the result is at the consumer
-  std::array<std::vector<int>, 2> done_;        ///< microbatches emitted, by stage
-  std::vector<const TaskId*> awaited_;          ///< by rank: the arrival it waits for
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
-  Turn turn_;  ///< of the rank at work
+  std::vector<Made> made_;     ///< by action
+  std::vector<int> receiver_;  ///< by action: first rank its result goes to, or -1
+  std::vector<std::vector<std::uint8_t>> ends_;  ///< by rank and position
+  std::unordered_map<std::size_t, std::vector<int>> more_receivers_;
+  std::unordered_map<std::size_t, std::unordered_map<int, TaskId>> more_messages_;
+  std::vector<TaskId> inputs_;
+  std::vector<std::size_t> last_;  ///< by pass and stage: position, while ends_of runs
 };
 
 }  // namespace
 
 TaskGraph lower(const Scenario& scenario, const Plan& plan, const Program& program,
                 const LowerOptions& options) {
-  StepBuilder builder(scenario, plan, options);
-  Emitter emitter(plan, program, builder);
+  StepBuilder builder(scenario, plan, program, options);
+  Emitter emitter(program, builder);
   for (int replica = 0; replica < builder.replicas(); ++replica) {
     emitter.emit([&](int rank) { return builder.lane_of(replica, rank); });
   }

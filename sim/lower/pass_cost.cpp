@@ -183,42 +183,94 @@ PassCost evaluate(const CostContext& context, const std::vector<Op>& ops) {
   return cost;
 }
 
-LayerCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed) {
-  const models::Scenario& s = *context.scenario;
-  const models::LayerShape shape = models::layer_shape(s);
-  LayerCost cost;
+namespace {
+
+/// The operations of a backward that belong to one of its halves. A collective keeps running beside
+/// those of the operations after it that stay.
+std::vector<Op> half_of(const std::vector<Op>& ops, bool weight) {
+  const auto stays = [&](const Op& op) { return (op.phase == Phase::Weight) == weight; };
+  std::vector<Op> half;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (!stays(ops[i])) continue;
+    half.push_back(ops[i]);
+    int left = ops[i].beside, beside = 0;
+    for (std::size_t k = i + 1; k < ops.size() && left > 0; ++k) {
+      if (ops[k].kind == OpKind::Collective) continue;
+      --left;
+      if (stays(ops[k])) ++beside;
+    }
+    half.back().beside = beside;
+  }
+  return half;
+}
+
+std::size_t kernels(const std::vector<Op>& ops) {
+  return static_cast<std::size_t>(std::count_if(
+      ops.begin(), ops.end(), [](const Op& op) { return op.kind != OpKind::Collective; }));
+}
+
+models::LayerShape shape_of(const CostContext& context, const Slice& slice) {
+  models::LayerShape shape = models::layer_shape(*context.scenario);
+  shape.tokens *= slice.share();
+  shape.slice_begin = slice.begin;
+  shape.slice_end = slice.end;
+  return shape;
+}
+
+PassCost forward_cost(const CostContext& context, const models::Layer& layer,
+                      const models::LayerShape& shape, bool to_last_input) {
   std::vector<Op> ops;
-  models::append_forward(ops, s.model, layer, shape);
-  cost.forward = evaluate(context, ops);
-  add_host(context, cost.forward, s.stack.host_layer_forward.value);
-  ops.clear();
+  models::append_forward(ops, context.scenario->model, layer, shape, to_last_input);
+  return evaluate(context, ops);
+}
+
+/// A whole backward, or a half of it with its share of the launches.
+PassCost backward_cost(const CostContext& context, const models::Layer& layer,
+                       const models::LayerShape& shape, Role role) {
+  const models::Scenario& s = *context.scenario;
+  std::vector<Op> ops;
   if (s.recompute == models::Recompute::Selective) models::append_core_recompute(ops, layer, shape);
   models::append_backward(ops, s.model, layer, shape);
-  cost.backward = evaluate(context, ops);
-  add_host(context, cost.backward, s.stack.host_layer_backward.value);
-  if (recomputed && s.stack.recompute_stops_early) {
-    ops.clear();
-    models::append_forward(ops, s.model, layer, shape, true);
-    cost.backward += evaluate(context, ops);
-  } else if (recomputed) {
-    cost.backward += cost.forward;
-  }
-  const double parameters =
-      static_cast<double>(models::layer_parameters(s.model, layer)) / s.parallel.tp;
-  cost.gather_bytes = parameters * models::state_bytes(s).weight;
-  cost.reduce_bytes = parameters * models::element_bytes(s.stack.gradient_reduce);
+  const double all = static_cast<double>(kernels(ops));
+  if (role != Role::Backward) ops = half_of(ops, role == Role::Weight);
+  const double share = role == Role::Backward ? 1 : static_cast<double>(kernels(ops)) / all;
+  PassCost cost = evaluate(context, ops);
+  add_host(context, cost, s.stack.host_layer_backward.value * share);
   return cost;
 }
 
-PassCost end_cost(const CostContext& context, bool head, models::Phase phase) {
+}  // namespace
+
+PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed,
+                    Role role, const Slice& slice) {
   const models::Scenario& s = *context.scenario;
-  const models::LayerShape shape = models::layer_shape(s);
+  const models::LayerShape shape = shape_of(context, slice);
+  const auto forward = [&] {
+    PassCost cost = forward_cost(context, layer, shape, false);
+    add_host(context, cost, s.stack.host_layer_forward.value);
+    return cost;
+  };
+  if (role == Role::Forward || role == Role::Recompute) return forward();
+  PassCost cost = backward_cost(context, layer, shape, role);
+  if (!recomputed || role == Role::Weight) return cost;
+  cost += s.stack.recompute_stops_early ? forward_cost(context, layer, shape, true) : forward();
+  return cost;
+}
+
+PassCost end_cost(const CostContext& context, bool head, Role role, const Slice& slice) {
+  const models::Scenario& s = *context.scenario;
+  const models::LayerShape shape = shape_of(context, slice);
+  const Phase phase =
+      role == Role::Forward || role == Role::Recompute ? Phase::Forward : Phase::Input;
   std::vector<Op> ops;
   if (head) {
     models::append_head(ops, s.model, shape, phase);
   } else {
     models::append_embedding(ops, s.model, shape, phase);
   }
+  // The embedding's backward is all gradient of its weights.
+  if (role == Role::Input) ops = head ? half_of(ops, false) : std::vector<Op>{};
+  if (role == Role::Weight && head) ops = half_of(ops, true);
   return evaluate(context, ops);
 }
 

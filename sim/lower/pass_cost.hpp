@@ -7,6 +7,7 @@
 
 #include "models/cost/kernel.hpp"
 #include "models/parallel/plan.hpp"
+#include "sim/lower/pass_role.hpp"
 #include "sim/task_graph.hpp"
 
 /// Segments: what happens inside an action, evaluated once per (stage, pass, shape).
@@ -65,16 +66,19 @@ PassCost evaluate(const CostContext& context, const std::vector<models::Op>& ops
 /// Adds time at the end of a pass.
 void add_tail(PassCost& cost, Part part, double seconds);
 
-/// One layer, per microbatch. Host time is included as the stack launches: added when launches
-/// block, a floor otherwise.
-struct LayerCost {
-  PassCost forward, backward;  ///< backward with what is recomputed before it
-  double gather_bytes = 0;     ///< parameters of the layer in the compute precision, over tp
-  double reduce_bytes = 0;     ///< its gradients as they are reduced
+/// Of the sequence of a microbatch, as shares of its length. Later slices attend to more tokens.
+struct Slice {
+  double begin = 0, end = 1;
+  double share() const { return end - begin; }
 };
-LayerCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed);
 
-/// Embedding or head, forward or backward.
-PassCost end_cost(const CostContext& context, bool head, models::Phase phase);
+/// One layer, per microbatch or slice of one. Host time is included as the stack launches: added
+/// when launches block, a floor otherwise. What is recomputed stands before the backward, or before
+/// the input gradient where the backward is split.
+PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed,
+                    Role role, const Slice& slice = {});
+
+/// Embedding or head.
+PassCost end_cost(const CostContext& context, bool head, Role role, const Slice& slice = {});
 
 }  // namespace paceline::sim

@@ -7,7 +7,6 @@
 namespace paceline::sim {
 namespace {
 
-using models::Phase;
 using models::Scenario;
 using models::Stage;
 
@@ -27,31 +26,55 @@ std::shared_ptr<const std::vector<InnerTask>> share_inner(const PassCost& cost) 
   return std::make_shared<const std::vector<InnerTask>>(cost.inner);
 }
 
-/// Layer costs of one context, by kind and by whether the layer is recomputed.
+constexpr ByRole<const char*> kRoleNames{"F", "BW", "B", "W", "R"};
+
+template <class F>
+void for_each_role(const WorkNeeds& needs, const F& f) {
+  for (std::size_t r = 0; r < kRoles; ++r) {
+    if (needs.roles[r]) f(static_cast<Role>(r), r);
+  }
+}
+
+/// Costs by role, of a layer or an end or summed over a stage.
+using Costs = ByRole<PassCost>;
+
+PassPart make_part(TaskGraph& graph, const std::string& name, const Costs& costs,
+                   const WorkNeeds& needs) {
+  PassPart part;
+  for_each_role(needs, [&](Role, std::size_t r) {
+    part.segment[r] = add_segment(graph, name + " " + kRoleNames[r], costs[r]);
+    part.inner[r] = share_inner(costs[r]);
+  });
+  return part;
+}
+
+/// Layer costs of one context, by slice, kind and whether the layer is recomputed.
 class LayerTable {
  public:
-  LayerTable(const CostContext& context, TaskGraph& graph) : context_(&context), graph_(&graph) {
-    entries_.resize(2 * context.scenario->model.kinds.size());
+  LayerTable(const CostContext& context, TaskGraph& graph, const WorkNeeds& needs)
+      : context_(&context), graph_(&graph), needs_(&needs) {
+    entries_.resize(2 * context.scenario->model.kinds.size() * needs.slices.size());
   }
   struct Entry {
     bool ready = false;
-    LayerCost cost;
+    Costs cost;
     PassPart part;
   };
   const CostContext* context() const { return context_; }
-  const Entry& get(std::size_t kind, bool recomputed) {
-    Entry& entry = entries_[2 * kind + (recomputed ? 1 : 0)];
-    if (entry.ready) return entry;
+  const Entry& get(std::size_t slice, std::size_t kind, bool recomputed) {
     const Scenario& s = *context_->scenario;
-    entry.cost = layer_cost(*context_, s.model.kinds[kind], recomputed);
-    add_scale_loss(*context_, entry.cost.forward);
-    add_scale_loss(*context_, entry.cost.backward);
-    entry.part = {add_segment(*graph_, "layer F", entry.cost.forward),
-                  add_segment(*graph_, "layer BW", entry.cost.backward),
-                  entry.cost.gather_bytes,
-                  entry.cost.reduce_bytes,
-                  share_inner(entry.cost.forward),
-                  share_inner(entry.cost.backward)};
+    Entry& entry = entries_[2 * (slice * s.model.kinds.size() + kind) + (recomputed ? 1 : 0)];
+    if (entry.ready) return entry;
+    const models::Layer& layer = s.model.kinds[kind];
+    for_each_role(*needs_, [&](Role role, std::size_t r) {
+      entry.cost[r] = layer_cost(*context_, layer, recomputed, role, needs_->slices[slice]);
+      add_scale_loss(*context_, entry.cost[r]);
+    });
+    entry.part = make_part(*graph_, "layer", entry.cost, *needs_);
+    const double parameters =
+        static_cast<double>(models::layer_parameters(s.model, layer)) / s.parallel.tp;
+    entry.part.gather_bytes = parameters * models::state_bytes(s).weight;
+    entry.part.reduce_bytes = parameters * models::element_bytes(s.stack.gradient_reduce);
     entry.ready = true;
     return entry;
   }
@@ -59,105 +82,152 @@ class LayerTable {
  private:
   const CostContext* context_;
   TaskGraph* graph_;
+  const WorkNeeds* needs_;
   std::vector<Entry> entries_;
 };
 
-struct Pass2 {
-  PassCost forward, backward;
-};
-
-void add_end(TaskGraph& graph, const CostContext& context, StageWork& work, Pass2& sum, bool head) {
+void add_end(TaskGraph& graph, const CostContext& context, const WorkNeeds& needs,
+             const Slice& slice, SliceWork& work, Costs& sum, bool head) {
   const Scenario& s = *context.scenario;
-  PassCost forward = end_cost(context, head, Phase::Forward);
-  PassCost backward = end_cost(context, head, Phase::Input);
-  add_scale_loss(context, forward);
-  add_scale_loss(context, backward);
+  Costs costs;
+  for_each_role(needs, [&](Role role, std::size_t r) {
+    costs[r] = end_cost(context, head, role, slice);
+    add_scale_loss(context, costs[r]);
+    sum[r] += costs[r];
+  });
   const double parameters = static_cast<double>(head ? s.model.vocab * s.model.hidden
                                                      : models::embedding_parameters(s.model)) /
                             s.parallel.tp;
   const bool own = !(head && s.model.tied && s.parallel.pp == 1);  // tied on one rank: one matrix
-  PassPart part;
-  part.forward = add_segment(graph, head ? "head F" : "embedding F", forward);
-  part.backward = add_segment(graph, head ? "head BW" : "embedding BW", backward);
-  part.forward_inner = share_inner(forward);
-  part.backward_inner = share_inner(backward);
+  PassPart part = make_part(graph, head ? "head" : "embedding", costs, needs);
   part.gather_bytes = own ? parameters * models::state_bytes(s).weight : 0;
   part.reduce_bytes = own ? parameters * models::element_bytes(s.stack.gradient_reduce) : 0;
-  work.parts.push_back(part);
-  sum.forward += forward;
-  sum.backward += backward;
+  work.parts.push_back(std::move(part));
 }
 
-/// Activations are allocated when the forward starts and freed when the backward ends; the loss
+void allocate(Segment& segment, MemoryPart part, double bytes) {
+  if (bytes != 0) segment.at_start.push_back({part, bytes});
+}
+void release(Segment& segment, MemoryPart part, double bytes) {
+  if (bytes != 0) segment.at_finish.push_back({part, -bytes});
+}
+
+/// Activations are allocated when the forward starts and freed when the backward ends. A split
+/// backward frees a part of them after the input gradient and the rest after the weight gradient.
+/// With a pass that recomputes the stage, only the input of the stage stays until it runs. The loss
 /// buffers and the working set of a pass only live inside it.
-void attach_memory(TaskGraph& graph, StageWork& work) {
-  Segment& forward = graph.segments[work.forward];
-  Segment& backward = graph.segments[work.backward];
-  const models::StageMemory& m = work.memory;
-  const auto both = [](Segment& segment, MemoryPart part, double bytes) {
-    if (bytes <= 0) return;
-    segment.at_start.push_back({part, bytes});
-    segment.at_finish.push_back({part, -bytes});
-  };
-  if (m.activation > 0) {
-    forward.at_start.push_back({MemoryPart::Activations, m.activation});
-    backward.at_finish.push_back({MemoryPart::Activations, -m.activation});
-  }
-  both(forward, MemoryPart::Logits, m.logits);
-  both(backward, MemoryPart::Logits, m.logits);
-  both(backward, MemoryPart::Workspace, m.workspace);
+void attach_memory(TaskGraph& graph, const models::StageMemory& m, const WorkNeeds& needs,
+                   double share, const SliceWork& work) {
+  const bool recomputes = needs.roles[index_of(Role::Recompute)];
+  const double early = recomputes ? m.checkpoint * share : m.activation * share;
+  const double whole = m.activation * share + (recomputes ? m.checkpoint * share : 0);
+  const double kept = m.kept_for_weights * share;
+  for_each_role(needs, [&](Role role, std::size_t r) {
+    Segment& segment = graph.segments[work.segment[r]];
+    const bool forward = role == Role::Forward || role == Role::Recompute;
+    if (role == Role::Forward) allocate(segment, MemoryPart::Activations, early);
+    if (role == Role::Recompute) allocate(segment, MemoryPart::Activations, m.activation * share);
+    if (role == Role::Forward && needs.forward_only)
+      release(segment, MemoryPart::Activations, early);
+    if (role == Role::Backward) release(segment, MemoryPart::Activations, whole);
+    if (role == Role::Input) release(segment, MemoryPart::Activations, whole - kept);
+    if (role == Role::Weight) release(segment, MemoryPart::Activations, kept);
+    if (role != Role::Weight) {
+      allocate(segment, MemoryPart::Logits, m.logits * share);
+      release(segment, MemoryPart::Logits, m.logits * share);
+    }
+    if (!forward) {
+      allocate(segment, MemoryPart::Workspace, m.workspace);
+      release(segment, MemoryPart::Workspace, m.workspace);
+    }
+  });
 }
 
-StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage,
-                      LayerTable& table) {
+void add_whole(TaskGraph& graph, const WorkNeeds& needs, const Costs& sum, SliceWork& work) {
+  for_each_role(needs, [&](Role, std::size_t r) {
+    work.segment[r] = add_segment(graph, kRoleNames[r], sum[r]);
+  });
+}
+
+SliceWork build_slice(TaskGraph& graph, const Stage& stage, std::size_t slice,
+                      const WorkNeeds& needs, LayerTable& table) {
   const CostContext& context = *table.context();
   const Scenario& s = *context.scenario;
-  StageWork work;
-  Pass2 sum;
-  if (stage.embedding) add_end(graph, context, work, sum, false);
+  SliceWork work;
+  Costs sum;
+  if (stage.embedding) add_end(graph, context, needs, needs.slices[slice], work, sum, false);
   for (int i = 0; i < stage.layers; ++i) {
     const LayerTable::Entry& entry =
-        table.get(models::kind_at(s.model, stage, i), models::recomputes(s, i));
+        table.get(slice, models::kind_at(s.model, stage, i), models::recomputes(s, i));
     work.parts.push_back(entry.part);
-    sum.forward += entry.cost.forward;
-    sum.backward += entry.cost.backward;
+    for (std::size_t r = 0; r < kRoles; ++r) sum[r] += entry.cost[r];
   }
-  if (stage.head) add_end(graph, context, work, sum, true);
-  work.forward = add_segment(graph, "F", sum.forward);
-  work.backward = add_segment(graph, "BW", sum.backward);
-  work.memory = models::stage_memory(s, plan, stage);
-  work.parameters = models::stage_parameters(s, stage);
-  for (const PassPart& part : work.parts) {
-    work.gather_bytes += part.gather_bytes;
-    work.reduce_bytes += part.reduce_bytes;
-  }
-  attach_memory(graph, work);
+  if (stage.head) add_end(graph, context, needs, needs.slices[slice], work, sum, true);
+  add_whole(graph, needs, sum, work);
   return work;
 }
 
+StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage,
+                      const WorkNeeds& needs, LayerTable& table) {
+  const Scenario& s = *table.context()->scenario;
+  StageWork work;
+  work.memory = models::stage_memory(s, plan, stage);
+  work.parameters = models::stage_parameters(s, stage);
+  for (std::size_t slice = 0; slice < needs.slices.size(); ++slice) {
+    work.slices.push_back(build_slice(graph, stage, slice, needs, table));
+    attach_memory(graph, work.memory, needs, needs.slices[slice].share(), work.slices.back());
+  }
+  for (const PassPart& part : work.slices.front().parts) {
+    work.gather_bytes += part.gather_bytes;
+    work.reduce_bytes += part.reduce_bytes;
+  }
+  return work;
+}
+
+/// Seconds of a pass where stage times are given.
+double given_seconds(const models::GivenCosts& given, Role role) {
+  switch (role) {
+    case Role::Forward:
+    case Role::Recompute:
+      return given.forward.value;
+    case Role::Backward:
+      return given.input_gradient.value + given.weight_gradient.value;
+    case Role::Input:
+      return given.input_gradient.value;
+    case Role::Weight:
+      return given.weight_gradient.value;
+  }
+  return 0;
+}
+
 /// Stages whose passes are given: all alike, each chunk its share of the device-stage; or by layer,
-/// with the ends modelled.
+/// with the ends modelled. Slices take their share.
 StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage,
-                      const CostContext& context) {
+                      const WorkNeeds& needs, const CostContext& context) {
   const Scenario& s = *context.scenario;
   const models::GivenCosts& given = *s.costs;
   const double share =
       given.layers > 0 ? static_cast<double>(stage.layers) / given.layers : 1.0 / s.schedule.chunks;
   StageWork work;
-  Pass2 sum;
-  sum.forward.seconds = given.forward.value * share;
-  sum.backward.seconds = (given.input_gradient.value + given.weight_gradient.value) * share;
-  sum.forward.parts[static_cast<std::size_t>(Part::Compute)] = sum.forward.seconds;
-  sum.backward.parts[static_cast<std::size_t>(Part::Compute)] = sum.backward.seconds;
-  if (given.layers > 0 && stage.embedding) add_end(graph, context, work, sum, false);
-  if (given.layers > 0 && stage.head) add_end(graph, context, work, sum, true);
-  work.forward = add_segment(graph, "F", sum.forward);
-  work.backward = add_segment(graph, "BW", sum.backward);
-  work.parts = {{work.forward, work.backward, 0, 0, nullptr, nullptr}};
   work.memory = models::stage_memory(s, plan, stage);
   if (given.activation.value > 0) work.memory.activation = given.activation.value * share;
+  work.memory.kept_for_weights = std::min(work.memory.kept_for_weights, work.memory.activation);
   work.parameters = models::stage_parameters(s, stage);
-  attach_memory(graph, work);
+  for (const Slice& slice : needs.slices) {
+    SliceWork& part = work.slices.emplace_back();
+    Costs sum;
+    for_each_role(needs, [&](Role role, std::size_t r) {
+      sum[r].seconds = given_seconds(given, role) * share * slice.share();
+      sum[r].parts[static_cast<std::size_t>(Part::Compute)] = sum[r].seconds;
+    });
+    if (given.layers > 0 && stage.embedding)
+      add_end(graph, context, needs, slice, part, sum, false);
+    if (given.layers > 0 && stage.head) add_end(graph, context, needs, slice, part, sum, true);
+    add_whole(graph, needs, sum, part);
+    part.parts.resize(1);
+    part.parts.front() = {part.segment, 0, 0, {}};
+    attach_memory(graph, work.memory, needs, slice.share(), part);
+  }
   return work;
 }
 
@@ -170,6 +240,23 @@ bool same_composition(const Scenario& s, const Stage& a, const Stage& b) {
 }
 
 }  // namespace
+
+WorkNeeds work_needs(const Program& program) {
+  WorkNeeds needs;
+  needs.forward_only = true;
+  for (const Pass& pass : program.passes) {
+    const std::optional<Role> role = role_of(pass.name);
+    if (!role) continue;
+    needs.roles[index_of(*role)] = true;
+    if (*role == Role::Backward || *role == Role::Input) needs.forward_only = false;
+  }
+  needs.slices.clear();
+  for (int k = 0; k < program.slices; ++k) {
+    needs.slices.push_back(
+        {static_cast<double>(k) / program.slices, static_cast<double>(k + 1) / program.slices});
+  }
+  return needs;
+}
 
 std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& cost) {
   PACELINE_CHECK(graph.segments.size() < 65535);
@@ -188,26 +275,28 @@ std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& co
 }
 
 std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
-                                   const std::vector<const CostContext*>& contexts) {
-  const Scenario& s = *contexts.front()->scenario;
+                                   const std::vector<HeldStage>& held, const WorkNeeds& needs) {
+  const Scenario& s = *held.front().context->scenario;
   std::vector<StageWork> work;
-  work.reserve(plan.stages.size());
+  work.reserve(held.size());
   std::vector<LayerTable> tables;
   std::vector<std::size_t> distinct;  // stages that were costed, not copied
-  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    const Stage& stage = plan.stages[i];
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    const Stage& stage = plan.stages[static_cast<std::size_t>(held[i].stage)];
+    const CostContext* context = held[i].context;
     const auto twin = std::find_if(distinct.begin(), distinct.end(), [&](std::size_t j) {
-      return contexts[i] == contexts[j] && same_composition(s, stage, plan.stages[j]);
+      return context == held[j].context &&
+             same_composition(s, stage, plan.stages[static_cast<std::size_t>(held[j].stage)]);
     });
     if (twin != distinct.end()) {
       work.push_back(work[*twin]);
       continue;
     }
     auto table = std::find_if(tables.begin(), tables.end(),
-                              [&](const LayerTable& t) { return t.context() == contexts[i]; });
-    if (table == tables.end()) table = tables.emplace(tables.end(), *contexts[i], graph);
-    work.push_back(s.costs ? given_stage(graph, plan, stage, *contexts[i])
-                           : build_stage(graph, plan, stage, *table));
+                              [&](const LayerTable& t) { return t.context() == context; });
+    if (table == tables.end()) table = tables.emplace(tables.end(), *context, graph, needs);
+    work.push_back(s.costs ? given_stage(graph, plan, stage, needs, *context)
+                           : build_stage(graph, plan, stage, needs, *table));
     distinct.push_back(i);
   }
   return work;

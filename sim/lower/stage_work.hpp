@@ -1,36 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "models/cost/memory.hpp"
 #include "sim/lower/pass_cost.hpp"
+#include "sim/program.hpp"
 
 namespace paceline::sim {
+
+/// Something of every role.
+template <class T>
+using ByRole = std::array<T, kRoles>;
 
 /// A piece of a pass that parameters are gathered for and gradients reduced after: one layer, or an
 /// end. Segments index TaskGraph::segments.
 struct PassPart {
-  std::uint16_t forward = 0, backward = 0;
+  ByRole<std::uint16_t> segment{};
   double gather_bytes = 0, reduce_bytes = 0;
-  /// Pieces of both, where CostContext::keep_inner asks for them.
-  std::shared_ptr<const std::vector<InnerTask>> forward_inner, backward_inner;
+  /// Pieces, where CostContext::keep_inner asks for them.
+  ByRole<std::shared_ptr<const std::vector<InnerTask>>> inner;
+};
+
+/// The passes of one slice.
+struct SliceWork {
+  ByRole<std::uint16_t> segment{};  ///< whole passes
+  std::vector<PassPart> parts;      ///< in forward order
 };
 
 /// What the actions of one stage cost. Stages of the same composition share their segments.
 struct StageWork {
-  std::uint16_t forward = 0, backward = 0;  ///< whole passes
-  std::vector<PassPart> parts;              ///< in forward order
+  std::vector<SliceWork> slices;
   models::StageMemory memory;
   double parameters = 0;                      ///< on a rank
   double gather_bytes = 0, reduce_bytes = 0;  ///< of all parts
 };
 
-/// Costs every stage of the plan, adding segments to the graph. `contexts[stage]` is the context of
-/// the rank that runs the stage.
+/// What of the work a Program asks for.
+struct WorkNeeds {
+  ByRole<bool> roles{};
+  std::vector<Slice> slices{{}};
+  bool forward_only = false;  ///< nothing stays for a backward
+};
+
+WorkNeeds work_needs(const Program& program);
+
+/// Costs stages, adding segments to the graph: `held[i]` is a stage of the plan and the context of
+/// a rank that runs it.
+struct HeldStage {
+  int stage = 0;
+  const CostContext* context = nullptr;
+};
 std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
-                                   const std::vector<const CostContext*>& contexts);
+                                   const std::vector<HeldStage>& held, const WorkNeeds& needs);
 
 std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& cost);
 

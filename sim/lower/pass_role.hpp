@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace paceline::sim {
+
+/// What a pass computes on a stage, as far as costs go.
+enum class Role : std::uint8_t {
+  Forward,
+  Backward,   ///< both gradients
+  Input,      ///< gradient of the input
+  Weight,     ///< gradient of the weights
+  Recompute,  ///< the forward again
+};
+inline constexpr int kRoles = 5;
+constexpr std::size_t index_of(Role role) { return static_cast<std::size_t>(role); }
+
+/// Gradients of weights come out of it.
+constexpr bool gives_gradients(Role role) { return role == Role::Backward || role == Role::Weight; }
+/// It multiplies with the weights.
+constexpr bool needs_weights(Role role) { return role != Role::Weight; }
+
+/// F, BW, B, W and R; the passes of double-backward training: FE forward, FF the gradient of its
+/// output with respect to the input, BF and BE the backward of the two, taken to cost what an input
+/// gradient and full backwards cost. Empty for passes that are no work on layers.
+constexpr std::optional<Role> role_of(std::string_view pass) {
+  if (pass == "F" || pass == "FE") return Role::Forward;
+  if (pass == "BW" || pass == "BF" || pass == "BE") return Role::Backward;
+  if (pass == "B" || pass == "FF") return Role::Input;
+  if (pass == "W") return Role::Weight;
+  if (pass == "R") return Role::Recompute;
+  return std::nullopt;
+}
+
+}  // namespace paceline::sim
