@@ -251,13 +251,34 @@ double model_flops(const models::Scenario& s) {
   return 6 * parameters * tokens + 3 * attention * static_cast<double>(s.batch.global);
 }
 
+namespace {
+
+/// Tasks of a lane; those of the compute stream in the order they ran.
+std::vector<TaskId> by_start(const TaskGraph& graph, const Timeline& timeline, std::uint32_t lane) {
+  std::vector<TaskId> tasks;
+  double last = 0;
+  bool ordered = true;
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    if (graph.tasks[t].lane != lane) continue;
+    tasks.push_back(t);
+    if (graph.tasks[t].stream != Stream::Compute) continue;
+    ordered = ordered && timeline.start[t] >= last;
+    last = timeline.start[t];
+  }
+  if (ordered) return tasks;
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [&](TaskId a, TaskId b) { return timeline.start[a] < timeline.start[b]; });
+  return tasks;
+}
+
+}  // namespace
+
 PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::uint32_t lane) {
   PartSeconds parts{};
   double busy_until = 0;
   std::vector<TaskId> tail;
-  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+  for (const TaskId t : by_start(graph, timeline, lane)) {
     const Task& task = graph.tasks[t];
-    if (task.lane != lane) continue;
     if (task.stream != Stream::Compute) {
       if (waits_on(task)) tail.push_back(t);
       continue;
@@ -283,6 +304,39 @@ PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::
   return parts;
 }
 
+namespace {
+
+struct MemoryEvent {
+  double time = 0;
+  TaskId task = 0;
+  bool starts = false;
+};
+
+/// Allocations and frees in the order of time; what ends at the same moment frees first.
+std::vector<MemoryEvent> memory_events(const TaskGraph& graph, const Timeline& timeline) {
+  std::vector<MemoryEvent> events;
+  bool ordered = true;  // per lane
+  std::vector<double> last(graph.lanes.size(), 0);
+  const auto add = [&](double time, TaskId t, bool starts) {
+    double& before = last[graph.tasks[t].lane];
+    ordered = ordered && time >= before;
+    before = time;
+    events.push_back({time, t, starts});
+  };
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    const Segment& segment = graph.segments[graph.tasks[t].segment];
+    if (!segment.at_start.empty()) add(timeline.start[t], t, true);
+    if (!segment.at_finish.empty()) add(timeline.finish[t], t, false);
+  }
+  if (ordered) return events;
+  std::stable_sort(events.begin(), events.end(), [](const MemoryEvent& a, const MemoryEvent& b) {
+    return a.time < b.time || (a.time == b.time && !a.starts && b.starts);
+  });
+  return events;
+}
+
+}  // namespace
+
 std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& timeline) {
   std::vector<MemoryPeak> peaks(graph.lanes.size());
   std::vector<std::array<double, kMemoryParts>> now(graph.lanes.size());
@@ -306,19 +360,12 @@ std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& ti
       now[lane][static_cast<std::size_t>(d.part)] += d.bytes;
     note(lane, 0);
   }
-  // Memory moves with tasks of the compute stream, which run one after another per lane: the order
-  // of the tasks is the order of time.
-  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
-    const Task& task = graph.tasks[t];
+  for (const MemoryEvent& event : memory_events(graph, timeline)) {
+    const Task& task = graph.tasks[event.task];
     const Segment& segment = graph.segments[task.segment];
-    if (segment.at_start.empty() && segment.at_finish.empty()) continue;
-    PACELINE_CHECK(task.stream == Stream::Compute);
-    auto& parts = now[task.lane];
-    for (const MemoryDelta& d : segment.at_start)
-      parts[static_cast<std::size_t>(d.part)] += d.bytes;
-    if (!segment.at_start.empty()) note(task.lane, timeline.start[t]);
-    for (const MemoryDelta& d : segment.at_finish)
-      parts[static_cast<std::size_t>(d.part)] += d.bytes;
+    for (const MemoryDelta& d : event.starts ? segment.at_start : segment.at_finish)
+      now[task.lane][static_cast<std::size_t>(d.part)] += d.bytes;
+    if (event.starts) note(task.lane, event.time);
   }
   return peaks;
 }

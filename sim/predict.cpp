@@ -7,8 +7,10 @@
 #include "sim/engine/reference.hpp"
 #include "sim/engine/simgrid.hpp"
 #include "sim/lower/lower.hpp"
+#include "sim/lower/stage_times.hpp"
 #include "sim/measure.hpp"
 #include "sim/measure_network.hpp"
+#include "sim/offload.hpp"
 #include "sim/schedules/schedule.hpp"
 
 namespace paceline::sim {
@@ -31,7 +33,10 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan)
   try {
     PipelineShape shape{scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches};
     shape.options = scenario.schedule.options;
-    return schedule.build(shape);
+    if (schedule.uses_times) shape.times = stage_times(scenario, plan);
+    Program program = schedule.build(shape);
+    if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);
+    return program;
   } catch (const base::Error& error) {
     throw base::Error(where, error.what());
   }

@@ -190,7 +190,9 @@ std::vector<bool> storing_passes(const Program& program) {
   std::vector<bool> stores(program.passes.size(), false);
   for (const Pass& pass : program.passes) {
     for (const std::uint8_t freed : pass.frees) {
-      if (program.passes.at(freed).direction == Direction::Down) stores[freed] = true;
+      const Pass& p = program.passes.at(freed);
+      stores[freed] = stores[freed] || p.direction == Direction::Down ||
+                      (p.direction == Direction::None && p.sparse);
     }
   }
   return stores;
@@ -208,7 +210,7 @@ std::vector<int> peak_in_flight(const Program& program) {
   const ActionIndex index(program);
   const std::vector<bool> stores = storing_passes(program);
   std::vector<int> held(program.order.size(), 0), peak = held;
-  std::vector<bool> stored(index.keys(), false);
+  std::vector<bool> stored(index.keys(), false), moved = stored;
   for (const Position at : execution_order(program, index)) {
     const auto rank = static_cast<std::size_t>(at.rank);
     const Action& action = program.order[rank][static_cast<std::size_t>(at.index)];
@@ -220,6 +222,10 @@ std::vector<int> peak_in_flight(const Program& program) {
       if (!stores[pass]) continue;
       Action freed = action;
       freed.pass = pass;
+      // Sparse: there may be nothing to free, or an offload has freed it before.
+      const bool sparse = program.passes[action.pass].sparse;
+      if (moved[index.key(freed)] || (program.passes[pass].sparse && !index.has(freed))) continue;
+      moved[index.key(freed)] = sparse;
       if (!stored[index.key(freed)]) {
         throw base::Error("program", index.describe(action) + " frees " + to_text(freed, program) +
                                          ", which is not stored then");

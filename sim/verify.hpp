@@ -17,7 +17,8 @@ namespace paceline::sim {
 std::vector<Position> execution_order(const Program& program);
 std::vector<Position> execution_order(const Program& program, const ActionIndex& index);
 
-/// By pass: whether it stores its input, that is, runs down the stages and another pass frees it.
+/// By pass: whether it stores something: it runs down the stages, or brings something back from
+/// elsewhere (local and sparse), and another pass frees it.
 std::vector<bool> storing_passes(const Program& program);
 
 /// The largest number of stored inputs a rank holds at a time, counted in (stage, microbatch,

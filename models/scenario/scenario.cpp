@@ -308,6 +308,7 @@ Scenario read_scenario(const base::Document& document) {
   read_attention(fields, s);
   s.optimizer = read_optimizer(fields, document);
   if (fields.has("costs")) s.costs = read_costs(fields.map("costs"));
+  if (fields.has("offload")) s.offload = read_offload(fields.map("offload"));
   read_compression(fields);
   if (fields.has("run")) read_run(fields.map("run"), s);
   check_precision(fields, s);

@@ -8,6 +8,7 @@
 #include "models/cost/collective_logs.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
+#include "models/scenario/offload.hpp"
 #include "models/scenario/schedule_choice.hpp"
 #include "models/scenario/stack.hpp"
 #include "models/workload/model.hpp"
@@ -71,6 +72,7 @@ struct Scenario {
   CollectiveSettings collectives;
   Parallel parallel;
   ScheduleChoice schedule;
+  Offload offload;
   Batch batch;
   /// of the linear layers; norms, head and loss stay 16-bit
   Precision precision = Precision::Bf16;

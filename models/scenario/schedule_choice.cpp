@@ -33,8 +33,7 @@ constexpr OptionKey kOptionKeys[] = {{"chunks", kTakesChunks},
                                      {"directions", kTakesDirections},
                                      {"memory_limit", kTakesMemoryLimit},
                                      {"skip", kTakesSkip},
-                                     {"seed", kTakesSeed},
-                                     {"offload", kTakesOffload}};
+                                     {"seed", kTakesSeed}};
 
 /// An option of other schedules is a mistake, not something to pass over. `chunks` equal to the
 /// only choice may be written out.
@@ -68,7 +67,6 @@ ScheduleOptions read_options(base::Fields& fields) {
   o.skip = fields.number("skip", 0, 0.99, 0);
   o.seed = static_cast<std::uint64_t>(
       fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 0));
-  o.offload = fields.flag("offload", false);
   return o;
 }
 

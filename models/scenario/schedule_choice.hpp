@@ -23,7 +23,6 @@ struct ScheduleOptions {
   double memory_limit = 0;  ///< activations in units of whole-rank microbatches (zb-1p, zb-2p, v-*)
   double skip = 0;          ///< share of the stages a microbatch leaves out (skippipe)
   std::uint64_t seed = 0;   ///< of random processes
-  bool offload = false;     ///< activations wait in host memory between F and B
   bool operator==(const ScheduleOptions&) const = default;
 };
 
@@ -44,7 +43,6 @@ enum ScheduleOption : std::uint32_t {
   kTakesMemoryLimit = 32,
   kTakesSkip = 64,
   kTakesSeed = 128,
-  kTakesOffload = 256,
 };
 
 /// What is known of a schedule before any Program is made.

@@ -3,51 +3,14 @@
 
 #include <algorithm>
 
+#include "sim/lower/hop.hpp"
+
 namespace paceline::sim {
-namespace {
 
 using models::CollectiveOp;
 using models::DpOverlap;
 using models::Plan;
 using models::Scenario;
-
-/// A message of one microbatch between neighbouring stages, bytes. Without sequence parallelism
-/// every tp rank holds the whole activation: all send it, or each sends its share and the receivers
-/// gather it over NVLink (scatter/gather, Narayanan et al. 2021, section 4.1).
-struct Message {
-  double full = 0, sent = 0;  ///< the activation, and what one rank sends of it
-  bool gathered = false;
-};
-
-Message message_of(const Scenario& s, const Plan& plan, double share) {
-  const bool scattered = s.stack.p2p_scatter_gather && !s.parallel.sequence_parallel;
-  Message message;
-  message.full = models::activation_element(s.precision) * plan.tokens * share *
-                 static_cast<double>(s.model.hidden);
-  message.sent = message.full / (s.parallel.sequence_parallel || scattered ? s.parallel.tp : 1);
-  message.gathered = scattered && s.parallel.tp > 1;
-  return message;
-}
-
-struct HopTime {
-  double seconds = 0;
-  double fluid = 0;  ///< of it, what depends on the bytes sent
-};
-HopTime hop_time(const Scenario& s, const Message& m, const CostContext& c,
-                 const models::CollectiveGroup& pair) {
-  if (s.costs) return {s.costs->hop.value, 0};
-  const auto sent =
-      models::collective_time(CollectiveOp::SendRecv, base::Bytes(m.sent), pair, *c.nccl);
-  HopTime hop{sent.time.value, (sent.time - sent.latency).value};
-  if (m.gathered) {
-    hop.seconds +=
-        models::collective_time(CollectiveOp::AllGather, base::Bytes(m.full), c.tp, *c.nccl)
-            .time.value;
-  }
-  return hop;
-}
-
-}  // namespace
 
 StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Program& program,
                          const LowerOptions& options)
@@ -92,7 +55,13 @@ void StepBuilder::make_work(const Program& program) {
   WorkNeeds needs = work_needs(program);
   slices_ = needs.slices;
   for (const Pass& pass : program.passes) {
-    roles_.push_back(role_of(pass.name).value_or(Role::Forward));
+    const std::optional<Role> role = role_of(pass.name);
+    roles_.push_back(role.value_or(Role::Forward));
+    sides_.push_back(side_of(pass.name));
+    updates_ = updates_ || sides_.back() == SidePass::Update;
+    if (role || sides_.back() != SidePass::None) continue;
+    throw base::Error("schedule", "pass " + pass.name + " has no cost",
+                      "costs are known of F, B, W, BW, R, FE, FF, BF, BE, U, N, O and L");
   }
   std::vector<HeldStage> held;
   for (std::size_t r = 0; r < placement_.stages.size(); ++r) {
@@ -104,12 +73,11 @@ void StepBuilder::make_work(const Program& program) {
   hops_.resize(placement_.stages.size());
 }
 
-const SliceWork& StepBuilder::work_of(const ActionContext& action) const {
+const StageWork& StepBuilder::stage_of(const ActionContext& action) const {
   const auto rank = static_cast<std::size_t>(rank_of(action.lane));
   const std::vector<int>& stages = placement_.stages[rank];
   const auto at = std::lower_bound(stages.begin(), stages.end(), action.action.stage);
-  const StageWork& work = work_[first_held_[rank] + static_cast<std::size_t>(at - stages.begin())];
-  return work.slices[static_cast<std::size_t>(action.action.slice)];
+  return work_[first_held_[rank] + static_cast<std::size_t>(at - stages.begin())];
 }
 
 const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action, int receiver) {
@@ -121,16 +89,15 @@ const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action
       return hop;
   }
   const int stride = plan_.meshes.front().axis("pp").stride;
-  const Slice& slice = slices_[static_cast<std::size_t>(action.action.slice)];
-  const Message message = message_of(s_, plan_, slice.share());
   // Both ways are priced from the upper stage, and as one where places do not differ.
   const int above = up ? receiver : sender, below = up ? sender : receiver;
   const bool turned = up && !models::places_differ(s_);
   const models::CollectiveGroup pair =
       models::slowest_pair(plan_, s_, (up && !turned ? below : above) * stride,
                            (up && !turned ? above : below) * stride);
-  const HopTime time = hop_time(s_, message, *rank_context_[static_cast<std::size_t>(above)], pair);
-  Hop hop{receiver, direction, action.action.slice, message.sent, time.seconds, time.fluid, 0};
+  const HopTime time = hop_time(*rank_context_[static_cast<std::size_t>(above)], plan_, pair,
+                                slices_[static_cast<std::size_t>(action.action.slice)].share());
+  Hop hop{receiver, direction, action.action.slice, time.size, time.seconds, time.fluid, 0};
   hop.segment = hop_segment(hop);
   known.push_back(hop);
   return known.back();
@@ -216,6 +183,8 @@ bool StepBuilder::expands_for_data(const ActionContext& action) const {
 }
 
 TaskId StepBuilder::add_action(const ActionContext& action) {
+  const SidePass side = sides_[action.action.pass];
+  if (side != SidePass::None) return add_side(action, side);
   return expands(action) ? add_expanded(action) : add_whole(action);
 }
 

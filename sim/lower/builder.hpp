@@ -39,6 +39,8 @@ class StepBuilder {
   TaskId add_action(const ActionContext& action);
   /// The message that takes the result of an action, `done`, to another pipeline rank.
   TaskId add_message(const ActionContext& action, TaskId done, int receiver);
+  /// The same to several: one broadcast over the pipeline.
+  TaskId add_broadcast(const ActionContext& action, TaskId done);
   /// Gradient reduction, optimizer, parameter gathering and per-step overhead of every lane.
   void finish_step();
   TaskGraph take();
@@ -71,8 +73,16 @@ class StepBuilder {
   const Hop& hop(int sender, const ActionContext& action, int receiver);
   std::uint16_t hop_segment(const Hop& hop);
   int rank_of(int lane) const { return lane % s_.parallel.pp; }
-  const SliceWork& work_of(const ActionContext& action) const;
+  const StageWork& stage_of(const ActionContext& action) const;
+  const SliceWork& work_of(const ActionContext& action) const {
+    return stage_of(action).slices[static_cast<std::size_t>(action.action.slice)];
+  }
   Role role(const ActionContext& action) const { return roles_[action.action.pass]; }
+  TaskId add_side(const ActionContext& action, SidePass side);
+  TaskId add_update(const ActionContext& action);
+  TaskId add_norm(const ActionContext& action);
+  TaskId add_copy(const ActionContext& action, SidePass side);
+  Task optimizer_task(int lane, double parameters);
   bool expands(const ActionContext& action) const;
   /// Layer by layer, because data-parallel collectives run beside it.
   bool expands_for_data(const ActionContext& action) const;
@@ -105,12 +115,14 @@ class StepBuilder {
   void join_pair(std::array<int, 2> ranks, const char* name, double bytes);
   void join_tied_embeddings();
   void add_optimizer(int lane);
+  void add_step_overhead(int lane, TaskId after);
   TaskId add(Task task, std::span<const TaskId> deps);
   /// Remembers how a task uses the network.
   void note_message(TaskId task, int lane, const Hop& hop);
   void note_collective(TaskId task, const DpSegment& collective);
   void note_piece(TaskId task, const InnerTask& piece);
   std::uint16_t timed_segment(const char* name, Part part, double seconds);
+  std::map<std::tuple<std::string_view, int, int>, std::uint16_t> side_segments_;  ///< rank, stage
 
   const models::Scenario& s_;
   const models::Plan& plan_;
@@ -122,7 +134,9 @@ class StepBuilder {
   std::vector<std::unique_ptr<CostContext>> contexts_;  ///< by distinct device group
   std::vector<const CostContext*> rank_context_;        ///< by pipeline rank
   Placement placement_;
-  std::vector<Role> roles_;              ///< by pass of the program
+  std::vector<Role> roles_;              ///< by pass of the program; of side passes without meaning
+  std::vector<SidePass> sides_;          ///< by pass of the program
+  bool updates_ = false;                 ///< the program says when stages update their weights
   std::vector<StageWork> work_;          ///< by held stage: rank after rank, in model order
   std::vector<std::size_t> first_held_;  ///< by rank, into work_; one more at the end
   std::vector<Slice> slices_;

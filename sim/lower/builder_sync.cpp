@@ -145,10 +145,8 @@ void StepBuilder::join_copies() {
   }
 }
 
-void StepBuilder::add_optimizer(int lane) {
-  const auto l = static_cast<std::size_t>(lane);
-  const CostContext& c = context(lane);
-  const double parameters = sum_stages(l, [](const StageWork& work) { return work.parameters; });
+/// The optimizer step over a rank's shard of so many parameters.
+Task StepBuilder::optimizer_task(int lane, double parameters) {
   const int group = s_.parallel.shard > 0 ? s_.parallel.shard : s_.parallel.dp;
   const double shard = s_.parallel.zero >= 1
                            ? parameters / (static_cast<double>(group) * s_.parallel.cp)
@@ -156,9 +154,16 @@ void StepBuilder::add_optimizer(int lane) {
   Task task;
   task.lane = static_cast<std::uint32_t>(lane);
   task.kind = TaskKind::Optimizer;
-  task.segment =
-      timed_segment("optimizer", Part::Optimizer, shard * step_bytes(s_) / c.kernels.stream);
+  task.segment = timed_segment("optimizer", Part::Optimizer,
+                               shard * step_bytes(s_) / context(lane).kernels.stream);
   task.seconds = graph_.segments[task.segment].seconds;
+  return task;
+}
+
+void StepBuilder::add_optimizer(int lane) {
+  const auto l = static_cast<std::size_t>(lane);
+  const double parameters = sum_stages(l, [](const StageWork& work) { return work.parameters; });
+  Task task = optimizer_task(lane, parameters);
   const TaskId after = last_dp_[l];
   TaskId last = add(task, sim::after(after));
   const bool gathers = s_.parallel.zero >= 1 && dp_ranks_ > 1 && !s_.costs && !fsdp_ && !bucketed_;
@@ -166,17 +171,27 @@ void StepBuilder::add_optimizer(int lane) {
     const double gather = sum_stages(l, [](const StageWork& work) { return work.gather_bytes; });
     last = add_dp(lane, CollectiveOp::AllGather, gather, context(lane).data.shard, {&last, 1});
   }
-  if (s_.stack.step_overhead.value > 0) {
-    task.kind = TaskKind::Host;
-    task.stream = Stream::Host;
-    task.segment = timed_segment("step overhead", Part::Host, s_.stack.step_overhead.value);
-    task.seconds = s_.stack.step_overhead.value;
-    add(task, {&last, 1});
-  }
+  add_step_overhead(lane, last);
+}
+
+void StepBuilder::add_step_overhead(int lane, TaskId after) {
+  if (s_.stack.step_overhead.value <= 0) return;
+  Task task;
+  task.lane = static_cast<std::uint32_t>(lane);
+  task.kind = TaskKind::Host;
+  task.stream = Stream::Host;
+  task.segment = timed_segment("step overhead", Part::Host, s_.stack.step_overhead.value);
+  task.seconds = s_.stack.step_overhead.value;
+  add(task, sim::after(after));
 }
 
 void StepBuilder::finish_step() {
   const int lanes = static_cast<int>(graph_.lanes.size());
+  if (updates_) {
+    for (int lane = 0; lane < lanes; ++lane)
+      add_step_overhead(lane, last_compute_[static_cast<std::size_t>(lane)]);
+    return;
+  }
   for (int lane = 0; lane < lanes; ++lane) sync_gradients(lane);
   join_tied_embeddings();
   join_copies();

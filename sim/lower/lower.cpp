@@ -2,7 +2,6 @@
 #include "sim/lower/lower.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/action_index.hpp"
@@ -28,7 +27,7 @@ class Emitter {
         order_(execution_order(program, index_)),
         builder_(builder),
         made_(index_.keys()),
-        receiver_(index_.keys(), -1) {
+        receiver_(index_.keys(), kNobody) {
     for (std::size_t r = 0; r < program.order.size(); ++r) {
       const auto rank = static_cast<int>(r);
       for (const Action& action : program.order[r]) {
@@ -41,7 +40,6 @@ class Emitter {
   /// Replica `k` of the pipeline: its ranks run on lanes lane_of(rank).
   template <class LaneOf>
   void emit(const LaneOf& lane_of) {
-    more_messages_.clear();
     for (const Position at : order_) {
       const auto rank = static_cast<std::size_t>(at.rank),
                  position = static_cast<std::size_t>(at.index);
@@ -63,19 +61,13 @@ class Emitter {
  private:
   struct Made {
     TaskId task = kNoTask;
-    TaskId message = kNoTask;  ///< to receiver_
+    TaskId message = kNoTask;  ///< to the rank or ranks that need it
   };
 
   void note_receiver(const Action& need, int rank) {
     if (index_.position(need).rank == rank) return;
-    const std::size_t key = index_.key(need);
-    int& receiver = receiver_[key];
-    if (receiver < 0) {
-      receiver = rank;
-    } else if (receiver != rank) {
-      std::vector<int>& more = more_receivers_[key];
-      if (std::find(more.begin(), more.end(), rank) == more.end()) more.push_back(rank);
-    }
+    int& receiver = receiver_[index_.key(need)];
+    receiver = receiver == kNobody || receiver == rank ? rank : kSeveral;
   }
 
   std::vector<std::uint8_t> ends_of(const std::vector<Action>& order) {
@@ -108,14 +100,10 @@ class Emitter {
     for (std::size_t i = position;; ++i) {
       index_.for_each_need(actions[i], [&](const Action& need) {
         const bool local = index_.position(need).rank == rank;
-        if (local && need.stage == actions[i].stage) return;
-        const std::size_t key = index_.key(need);
-        if (local) {
-          inputs_.push_back(made_[key].task);
-        } else {
-          inputs_.push_back(receiver_[key] == rank ? made_[key].message
-                                                   : more_messages_.at(key).at(rank));
-        }
+        const bool beside = beside_compute(side_of(program_.passes[need.pass].name));
+        if (local && need.stage == actions[i].stage && !beside) return;
+        const Made& made = made_[index_.key(need)];
+        inputs_.push_back(local ? made.task : made.message);
       });
       if (!actions[i].fused) break;
     }
@@ -125,15 +113,13 @@ class Emitter {
     const std::size_t key = index_.key(context.action);
     Made& made = made_[key];
     made.task = builder_.add_action(context);
-    if (receiver_[key] < 0) return;
-    made.message = builder_.add_message(context, made.task, receiver_[key]);
-    const auto more = more_receivers_.find(key);
-    if (more == more_receivers_.end()) return;
-    for (const int rank : more->second) {
-      more_messages_[key][rank] = builder_.add_message(context, made.task, rank);
-    }
+    if (receiver_[key] == kNobody) return;
+    made.message = receiver_[key] == kSeveral
+                       ? builder_.add_broadcast(context, made.task)
+                       : builder_.add_message(context, made.task, receiver_[key]);
   }
 
+  static constexpr int kNobody = -1, kSeveral = -2;
   static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
   const Program& program_;
@@ -141,10 +127,8 @@ class Emitter {
   const std::vector<Position> order_;
   StepBuilder& builder_;
   std::vector<Made> made_;     ///< by action
-  std::vector<int> receiver_;  ///< by action: first rank its result goes to, or -1
+  std::vector<int> receiver_;  ///< by action: rank its result goes to, kNobody, kSeveral
   std::vector<std::vector<std::uint8_t>> ends_;  ///< by rank and position
-  std::unordered_map<std::size_t, std::vector<int>> more_receivers_;
-  std::unordered_map<std::size_t, std::unordered_map<int, TaskId>> more_messages_;
   std::vector<TaskId> inputs_;
   std::vector<std::size_t> last_;  ///< by pass and stage: position, while ends_of runs
 };

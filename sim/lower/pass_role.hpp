@@ -34,4 +34,24 @@ constexpr std::optional<Role> role_of(std::string_view pass) {
   return std::nullopt;
 }
 
+/// Passes that are no work on layers.
+enum class SidePass : std::uint8_t {
+  None,
+  Update,   ///< U: optimizer step of the stage, after its gradients are reduced
+  Norm,     ///< N: the stage's share of the global gradient norm, then summed over the pipeline
+  Offload,  ///< O: activations to host memory or NVMe, beside the compute stream
+  Reload,   ///< L: and back
+};
+constexpr SidePass side_of(std::string_view pass) {
+  if (pass == "U") return SidePass::Update;
+  if (pass == "N") return SidePass::Norm;
+  if (pass == "O") return SidePass::Offload;
+  if (pass == "L") return SidePass::Reload;
+  return SidePass::None;
+}
+/// It runs on a copy stream: the order of the rank only says when it is issued.
+constexpr bool beside_compute(SidePass side) {
+  return side == SidePass::Offload || side == SidePass::Reload;
+}
+
 }  // namespace paceline::sim
