@@ -5,6 +5,8 @@
 #include <cctype>
 #include <utility>
 
+#include "sim/placement.hpp"
+
 namespace paceline::reports {
 
 namespace {
@@ -93,11 +95,10 @@ RankClass describe_lane(const sim::Prediction& prediction, std::size_t lane_inde
   out.ranks = describe_ranks(blocks, plan.world_size, lane);
   out.pipeline_rank = size == 1 ? 0 : lane.representative / stride % size;
   bool embedding = false, head = false;
-  for (std::size_t s = static_cast<std::size_t>(out.pipeline_rank); s < plan.stages.size();
-       s += static_cast<std::size_t>(size)) {
-    out.stages.push_back(static_cast<int>(s));
-    embedding |= plan.stages[s].embedding;
-    head |= plan.stages[s].head;
+  out.stages = sim::stages_of(prediction.program, out.pipeline_rank);
+  for (const int s : out.stages) {
+    embedding |= plan.stages[static_cast<std::size_t>(s)].embedding;
+    head |= plan.stages[static_cast<std::size_t>(s)].head;
   }
   if (embedding) out.ends = "embedding";
   if (head) out.ends += embedding ? " and head" : "head";

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/placement.hpp"
 
-#include <algorithm>
-
 namespace paceline::sim {
+
+std::vector<int> stages_of(const Program& program, int rank) {
+  std::vector<int> stages;
+  if (rank < 0 || static_cast<std::size_t>(rank) >= program.order.size()) return stages;
+  std::vector<bool> held(static_cast<std::size_t>(program.stages), false);
+  for (const Action& action : program.order[static_cast<std::size_t>(rank)])
+    held.at(static_cast<std::size_t>(action.stage)) = true;
+  for (int stage = 0; stage < program.stages; ++stage) {
+    if (held[static_cast<std::size_t>(stage)]) stages.push_back(stage);
+  }
+  return stages;
+}
 
 Placement placement_of(const Program& program) {
   Placement placement;
-  placement.stages.resize(program.order.size());
   placement.ranks.resize(static_cast<std::size_t>(program.stages));
-  std::vector<int> last_rank(static_cast<std::size_t>(program.stages), -1);
-  for (std::size_t rank = 0; rank < program.order.size(); ++rank) {
-    for (const Action& action : program.order[rank]) {
-      const auto stage = static_cast<std::size_t>(action.stage);
-      if (last_rank[stage] == static_cast<int>(rank)) continue;
-      last_rank[stage] = static_cast<int>(rank);
-      placement.stages[rank].push_back(action.stage);
-      placement.ranks[stage].push_back(static_cast<int>(rank));
-    }
-    std::sort(placement.stages[rank].begin(), placement.stages[rank].end());
+  for (int rank = 0; rank < static_cast<int>(program.order.size()); ++rank) {
+    placement.stages.push_back(stages_of(program, rank));
+    for (const int stage : placement.stages.back())
+      placement.ranks[static_cast<std::size_t>(stage)].push_back(rank);
   }
   return placement;
 }

@@ -15,4 +15,7 @@ struct Placement {
 
 Placement placement_of(const Program& program);
 
+/// The stages one rank holds, ascending; none of a rank the program does not have.
+std::vector<int> stages_of(const Program& program, int rank);
+
 }  // namespace paceline::sim
