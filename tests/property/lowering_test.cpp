@@ -40,8 +40,10 @@ models::Scenario small(const Layout& l) {
   return models::read_scenario(base::parse_yaml(text, "small.yaml"));
 }
 
-bool takes_chunks(std::string_view schedule) {
-  return schedule == "interleaved-1f1b" || schedule == "breadth-first";
+int chunks_of(std::string_view schedule) {
+  const models::ScheduleTraits& traits = *models::schedule_traits(schedule);
+  const bool free = (traits.takes & models::kTakesChunks) != 0 && traits.chunks == 1;
+  return free ? 2 : traits.chunks;
 }
 
 std::vector<Layout> layouts() {
@@ -56,7 +58,7 @@ std::vector<Layout> layouts() {
         l.tp = 2;
         l.pp = 2;
         l.dp = 2;
-        l.chunks = takes_chunks(schedule.name) ? 2 : 1;
+        l.chunks = chunks_of(schedule.name);
         if (std::string_view(stack) == "nemo-25.02")
           l.stack = "{name: nemo-25.02, attention: flash-2}";
         out.push_back(l);
@@ -204,4 +206,78 @@ TEST_CASE("doubling every given stage time doubles the pipeline", "[sim]") {
     return last;
   };
   CHECK(timed(2) == Approx(2 * timed(1)));
+}
+
+namespace {
+
+/// Two stages on two ranks, a microbatch in `slices`, with the backward whole or split.
+sim::Program two_stages(int slices, bool split) {
+  const std::string text = "program stages=2 microbatches=8 slices=" + std::to_string(slices) +
+                           "\npass F down slices down\n" +
+                           (split ? "pass B up reads F slices up\npass W local reads B frees F\n"
+                                  : "pass BW up reads F frees F slices up\n");
+  std::string ranks[2] = {"rank 0:", "rank 1:"};
+  for (int m = 0; m < 8; ++m) {
+    for (int r = 0; r < 2; ++r) {
+      const std::string stage = " " + std::to_string(r);
+      const auto at = [&](int slice) { return std::to_string(m) + "." + std::to_string(slice); };
+      for (int k = 0; k < slices; ++k) ranks[r] += stage + "F" + at(k);
+      for (int k = slices; k-- > 0;) {
+        ranks[r] += stage + (split ? "B" : "BW") + at(k);
+        if (split) ranks[r] += stage + "W" + at(k);
+      }
+    }
+  }
+  return sim::parse_program(text + ranks[0] + "\n" + ranks[1] + "\n", "two.txt");
+}
+
+struct Sums {
+  double seconds = 0, flops = 0;
+};
+Sums compute_of(const models::Scenario& s, const sim::Program& program) {
+  const sim::TaskGraph graph = sim::lower(s, models::make_plan(s), program);
+  Sums sums;
+  for (const sim::Task& task : graph.tasks) {
+    if (task.stream != sim::Stream::Compute || task.kind == sim::TaskKind::Optimizer) continue;
+    sums.seconds += task.seconds;
+    sums.flops += graph.segments[task.segment].flops;
+  }
+  return sums;
+}
+
+}  // namespace
+
+TEST_CASE("the halves of a backward are the work of the whole", "[sim]") {
+  for (const Layout& layout : {Layout{.pp = 2}, Layout{.tp = 4, .pp = 2, .recompute = "full"}}) {
+    const models::Scenario s = small(layout);
+    const Sums whole = compute_of(s, two_stages(1, false)),
+               halves = compute_of(s, two_stages(1, true));
+    CHECK(halves.flops == Approx(whole.flops).epsilon(1e-12));
+    // Exposed more where a reduction ran beside the weight gradient, never less.
+    CHECK(halves.seconds >= whole.seconds * (1 - 1e-12));
+    CHECK(halves.seconds < 1.2 * whole.seconds);
+  }
+}
+
+TEST_CASE("slices of a sequence add up to its arithmetic, and cost more time", "[sim]") {
+  const models::Scenario s = small({.pp = 2});
+  const Sums whole = compute_of(s, two_stages(1, false));
+  for (const int slices : {2, 4, 8}) {
+    const Sums cut = compute_of(s, two_stages(slices, false));
+    CHECK(cut.flops == Approx(whole.flops).epsilon(1e-12));
+    CHECK(cut.seconds > whole.seconds);
+  }
+}
+
+TEST_CASE("a split backward frees a part of the activations before the rest", "[sim]") {
+  const models::Scenario s = small({.pp = 2});
+  const models::Plan plan = models::make_plan(s);
+  const models::StageMemory memory = models::stage_memory(s, plan, plan.stages[0]);
+  CHECK(memory.kept_for_weights > 0);
+  // 32 of 34 s b h bytes a layer, less than all with dropout's masks and the statistics of flash.
+  CHECK(memory.kept_for_weights < memory.activation);
+  const sim::TaskGraph graph = sim::lower(s, plan, two_stages(1, true));
+  const auto peaks = sim::replay_memory(graph, sim::run_reference(graph));
+  const double held = peaks[0].parts[static_cast<std::size_t>(sim::MemoryPart::Activations)];
+  CHECK(held == Approx(memory.activation));
 }
