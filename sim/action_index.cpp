@@ -4,42 +4,38 @@
 #include "base/error.hpp"
 
 namespace paceline::sim {
-namespace {
 
-std::string place(std::size_t rank, std::size_t index) {
-  return "rank " + std::to_string(rank) + ", position " + std::to_string(index);
-}
-
-}  // namespace
-
-ActionIndex::ActionIndex(const Program& program)
+ActionIndex::ActionIndex(const Program& program, const ProgramPlaces* places)
     : program_(&program),
+      places_(places),
       stages_(static_cast<std::size_t>(program.stages)),
       microbatches_(static_cast<std::size_t>(program.microbatches)),
       slices_(static_cast<std::size_t>(program.slices)) {
   if (program.stages < 1 || program.microbatches < 1 || program.slices < 1) {
-    throw base::Error("program", "stages, microbatches and slices must be at least 1");
+    throw base::Error(where(), "stages, microbatches and slices must be at least 1");
   }
   std::size_t actions = 0;
   for (const auto& order : program.order) actions += order.size();
   // Also bounds the memory of the table by the size of the Program.
   const std::size_t covered = program.skips ? 1 : stages_;
   if (microbatches_ > actions / covered / slices_) {
-    throw base::Error("program", std::to_string(actions) + " actions cannot cover " +
-                                     std::to_string(program.stages) + " stages, " +
-                                     std::to_string(program.microbatches) + " microbatches and " +
-                                     std::to_string(program.slices) + " slices");
+    throw base::Error(where(), std::to_string(actions) + " actions cannot cover " +
+                                   std::to_string(program.stages) + " stages, " +
+                                   std::to_string(program.microbatches) + " microbatches and " +
+                                   std::to_string(program.slices) + " slices");
   }
   positions_.resize(program.passes.size() * stages_ * microbatches_ * slices_);
   for (std::size_t rank = 0; rank < program.order.size(); ++rank) {
     for (std::size_t i = 0; i < program.order[rank].size(); ++i) {
       const Action& action = program.order[rank][i];
       check_range(action, rank, i);
+      const Position here{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(i)};
       Position& position = positions_[key(action)];
       if (position.rank >= 0) {
-        throw base::Error("program", describe(action) + " stands again at " + place(rank, i));
+        throw base::Error(places_ == nullptr ? where() : place(here),
+                          describe(action) + " stands again at " + place(here));
       }
-      position = {static_cast<std::int32_t>(rank), static_cast<std::int32_t>(i)};
+      position = here;
     }
   }
 }
@@ -53,7 +49,8 @@ void ActionIndex::check_range(const Action& action, std::size_t rank, std::size_
     return;
   }
   throw base::Error("program",
-                    "the action at " + place(rank, index) +
+                    "the action at " +
+                        place({static_cast<std::int32_t>(rank), static_cast<std::int32_t>(index)}) +
                         " lies outside the program's passes, stages, microbatches or slices");
 }
 
@@ -97,14 +94,26 @@ Action ActionIndex::stored(const Action& action) const {
 std::string ActionIndex::describe(const Action& action) const {
   const Position at = position(action);
   const std::string text = to_text(action, *program_);
-  if (at.rank < 0) return text;
-  return text + " (" +
-         place(static_cast<std::size_t>(at.rank), static_cast<std::size_t>(at.index)) + ")";
+  return at.rank < 0 ? text : text + " (" + place(at) + ")";
+}
+
+std::string ActionIndex::place(Position at) const {
+  if (places_ != nullptr) {
+    const ProgramPlaces::Place& p =
+        places_->order.at(static_cast<std::size_t>(at.rank)).at(static_cast<std::size_t>(at.index));
+    return places_->file + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
+  }
+  return "rank " + std::to_string(at.rank) + ", position " + std::to_string(at.index);
+}
+
+std::string ActionIndex::where(const Action& action) const {
+  const Position at = position(action);
+  return places_ == nullptr || at.rank < 0 ? where() : place(at);
 }
 
 void ActionIndex::fail_missing(const Action& action, const Action& needed) const {
-  throw base::Error("program", describe(action) + " needs " + to_text(needed, *program_) +
-                                   ", which stands nowhere");
+  throw base::Error(where(action), describe(action) + " needs " + to_text(needed, *program_) +
+                                       ", which stands nowhere");
 }
 
 }  // namespace paceline::sim

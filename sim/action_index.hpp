@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/program.hpp"
+#include "sim/program_places.hpp"
 
 /// Who runs what, and what it needs: the relations between the actions of a Program.
 namespace paceline::sim {
@@ -16,12 +17,13 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-/// Positions of all actions by (pass, stage, microbatch, slice). Keeps a reference to the Program.
+/// Positions of all actions by (pass, stage, microbatch, slice). Keeps a reference to the Program
+/// and to `places`, where the Program came from a file: messages then name its lines.
 class ActionIndex {
  public:
   /// Throws base::Error when an action stands twice, names a pass, stage, microbatch or slice that
   /// does not exist, or when there are too few actions to cover every stage and microbatch.
-  explicit ActionIndex(const Program& program);
+  explicit ActionIndex(const Program& program, const ProgramPlaces* places = nullptr);
 
   std::size_t keys() const { return positions_.size(); }
   std::size_t key(const Action& action) const {
@@ -61,8 +63,12 @@ class ActionIndex {
     }
   }
 
-  /// "2F0 (rank 2, position 0)", for messages.
+  /// "2F0 (rank 2, position 0)", or "2F0 (order.txt:5:9)", for messages.
   std::string describe(const Action& action) const;
+  /// Where a message about the action begins: "order.txt:5:9", or "program" without a file.
+  std::string where(const Action& action) const;
+  /// The same without an action: "order.txt".
+  std::string where() const { return places_ == nullptr ? "program" : places_->file; }
 
  private:
   template <class F>
@@ -95,10 +101,12 @@ class ActionIndex {
   bool needs_source(const Action& action) const;
   Action neighbour(const Action& action) const;
   Action stored(const Action& action) const;  ///< as it stands in the order
+  std::string place(Position at) const;
   [[noreturn]] void fail_missing(const Action& action, const Action& needed) const;
   void check_range(const Action& action, std::size_t rank, std::size_t index) const;
 
   const Program* program_;
+  const ProgramPlaces* places_;
   std::size_t stages_, microbatches_, slices_;
   std::vector<Position> positions_;
 };

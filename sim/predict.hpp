@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/parallel/plan.hpp"
 #include "models/scenario/scenario.hpp"
@@ -21,8 +23,10 @@ struct Prediction {
   Result result;
 };
 
-/// The schedule of the scenario over its stages.
-Program make_program(const models::Scenario& scenario, const models::Plan& plan);
+/// The schedule of the scenario over its stages; a schedule from a file is verified and must have
+/// the scenario's ranks, stages and microbatches. `notes` receives what of it was passed over.
+Program make_program(const models::Scenario& scenario, const models::Plan& plan,
+                     std::vector<std::string>* notes = nullptr);
 
 /// Who finds out when everything happens: without shared links, or with SimGrid sharing them.
 enum class Engine { Reference, Simgrid };

@@ -89,9 +89,12 @@ std::string to_text(const Action& action, const Program& program);
 /// R need not stand.
 std::string to_text(const Program& program);
 
+struct ProgramPlaces;
+
 /// Reads the text form; '#' starts a comment. Checks the grammar and that every number lies inside
 /// the sizes of the first line, not whether the order can run (sim/verify.hpp does). Throws
-/// base::Error with file:line:column.
-Program parse_program(std::string_view text, const std::string& file);
+/// base::Error with file:line:column. `places`, where given, receives where every action stands.
+Program parse_program(std::string_view text, const std::string& file,
+                      ProgramPlaces* places = nullptr);
 
 }  // namespace paceline::sim

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "sim/program.hpp"
+#include "sim/program_places.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -253,7 +254,7 @@ Action read_action(Line& line, const Program& program) {
   return action;
 }
 
-void read_rank(Line& line, Program& program) {
+void read_rank(Line& line, Program& program, ProgramPlaces& places) {
   line.done();
   const std::size_t column = line.at;
   const int rank = line.number_in(0, std::numeric_limits<int>::max(), "rank");
@@ -263,11 +264,16 @@ void read_rank(Line& line, Program& program) {
   }
   if (!line.take(':')) line.fail(line.at, "expected ':'", "for example: rank 0: 0F0 0BW0");
   std::vector<Action>& order = program.order.emplace_back();
+  std::vector<ProgramPlaces::Place>& where = places.order.emplace_back();
+  const auto read_next = [&] {
+    where.push_back({line.number, static_cast<std::int32_t>(line.at + 1)});
+    order.push_back(read_action(line, program));
+  };
   while (!line.done()) {
     if (line.take('(')) {
       const std::size_t first = order.size();
       do {
-        order.push_back(read_action(line, program));
+        read_next();
         order.back().fused = true;
       } while (line.take('&'));
       order.back().fused = false;
@@ -276,7 +282,7 @@ void read_rank(Line& line, Program& program) {
         line.fail(line.at - 1, "a fused group of one action", "write it without brackets");
       }
     } else {
-      order.push_back(read_action(line, program));
+      read_next();
     }
     if (line.at < line.text.size() && !is_blank(line.text[line.at])) {
       line.fail(line.at, "expected a blank between actions", "actions look like 2F0 or 2F0.3");
@@ -286,8 +292,11 @@ void read_rank(Line& line, Program& program) {
 
 }  // namespace
 
-Program parse_program(std::string_view text, const std::string& file) {
+Program parse_program(std::string_view text, const std::string& file, ProgramPlaces* places) {
   Program program;
+  ProgramPlaces unwanted;
+  if (places == nullptr) places = &unwanted;
+  *places = {file, {}};
   std::vector<PassNames> names;
   bool resolved = false;
   const auto resolve_all = [&] {
@@ -316,7 +325,7 @@ Program parse_program(std::string_view text, const std::string& file) {
       names.push_back(read_pass(line, program));
     } else if (key == "rank") {
       resolve_all();
-      read_rank(line, program);
+      read_rank(line, program, *places);
     } else {
       line.fail(column, "unexpected " + base::quote(key),
                 "after the sizes come the lines 'pass NAME ...', then 'rank N: ...'");

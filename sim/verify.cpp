@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "base/error.hpp"
+#include "sim/circle.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -89,26 +90,16 @@ class InOrder {
     return true;
   }
 
-  /// From a stuck rank to the rank of what it waits for, until one comes again.
   [[noreturn]] void fail_circle() const {
-    std::size_t rank = 0;
-    while (next_[rank] == program_.order[rank].size()) ++rank;
-    std::vector<bool> seen(program_.order.size(), false);
-    std::string text;
-    for (int named = 0; !seen[rank] && named < 8; ++named) {
-      seen[rank] = true;
-      const std::size_t end = group_end(program_.order[rank], next_[rank], rank);
-      for (std::size_t i = next_[rank]; i < end; ++i) {
-        const Action& action = program_.order[rank][i];
-        const std::optional<Action> need = missing(action);
-        if (!need) continue;
-        text += (text.empty() ? "" : "; ") + index_.describe(action) + " waits for " +
-                index_.describe(*need);
-        rank = static_cast<std::size_t>(index_.position(*need).rank);
-        break;
-      }
-    }
-    throw base::Error("program", "ranks wait for each other for ever", text);
+    const std::vector<Wait> circle = shortest_circle(program_, index_, next_);
+    const auto rank = static_cast<std::size_t>(circle.front().action.rank);
+    const Action& first =
+        program_.order[rank][static_cast<std::size_t>(circle.front().action.index)];
+    throw base::Error(
+        index_.where(first),
+        circle.size() == 1 ? "rank " + std::to_string(rank) + " waits for itself for ever"
+                           : "ranks wait for each other for ever",
+        circle_text(program_, index_, circle));
   }
 
   const Program& program_;
@@ -172,10 +163,18 @@ class Completeness {
            std::any_of(everywhere_.begin(), everywhere_.end(),
                        [&](std::uint8_t pass) { return has(cell, pass); });
   }
+  /// Where some action of the cell stands, if one does.
+  std::string where(Action cell) const {
+    for (std::size_t pass = 0; pass < program_.passes.size(); ++pass) {
+      cell.pass = static_cast<std::uint8_t>(pass);
+      if (index_.has(cell)) return index_.where(cell);
+    }
+    return index_.where();
+  }
   [[noreturn]] void fail(const Action& cell, const std::string& problem) const {
-    throw base::Error("program", "stage " + std::to_string(cell.stage) + ", microbatch " +
-                                     std::to_string(cell.microbatch) + ", slice " +
-                                     std::to_string(cell.slice) + " " + problem);
+    throw base::Error(where(cell), "stage " + std::to_string(cell.stage) + ", microbatch " +
+                                       std::to_string(cell.microbatch) + ", slice " +
+                                       std::to_string(cell.slice) + " " + problem);
   }
 
   const Program& program_;
@@ -207,7 +206,10 @@ std::vector<Position> execution_order(const Program& program) {
 }
 
 std::vector<int> peak_in_flight(const Program& program) {
-  const ActionIndex index(program);
+  return peak_in_flight(program, ActionIndex(program));
+}
+
+std::vector<int> peak_in_flight(const Program& program, const ActionIndex& index) {
   const std::vector<bool> stores = storing_passes(program);
   std::vector<int> held(program.order.size(), 0), peak = held;
   std::vector<bool> stored(index.keys(), false), moved = stored;
@@ -227,8 +229,9 @@ std::vector<int> peak_in_flight(const Program& program) {
       if (moved[index.key(freed)] || (program.passes[pass].sparse && !index.has(freed))) continue;
       moved[index.key(freed)] = sparse;
       if (!stored[index.key(freed)]) {
-        throw base::Error("program", index.describe(action) + " frees " + to_text(freed, program) +
-                                         ", which is not stored then");
+        throw base::Error(index.where(action), index.describe(action) + " frees " +
+                                                   to_text(freed, program) +
+                                                   ", which is not stored then");
       }
       stored[index.key(freed)] = false;
       --held[static_cast<std::size_t>(index.position(freed).rank)];
@@ -236,15 +239,15 @@ std::vector<int> peak_in_flight(const Program& program) {
   }
   for (std::size_t rank = 0; rank < held.size(); ++rank) {
     if (held[rank] != 0) {
-      throw base::Error("program", "rank " + std::to_string(rank) + " ends with " +
-                                       std::to_string(held[rank]) + " inputs stored");
+      throw base::Error(index.where(), "rank " + std::to_string(rank) + " ends with " +
+                                           std::to_string(held[rank]) + " inputs stored");
     }
   }
   return peak;
 }
 
-void verify(const Program& program) {
-  const ActionIndex index(program);
+void verify(const Program& program, const ProgramPlaces* places) {
+  const ActionIndex index(program, places);
   const Completeness completeness(program, index);
   for (int stage = 0; stage < program.stages; ++stage) {
     for (int microbatch = 0; microbatch < program.microbatches; ++microbatch) {
@@ -257,7 +260,7 @@ void verify(const Program& program) {
       }
     }
   }
-  peak_in_flight(program);  // order and storage
+  peak_in_flight(program, index);  // order and storage
 }
 
 std::vector<TaskId> critical_path(const TaskGraph& graph, const Timeline& timeline) {

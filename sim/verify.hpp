@@ -12,8 +12,9 @@ namespace paceline::sim {
 /// All positions in an order in which every action comes after what it needs: its predecessor on
 /// the rank, the passes it reads, and the same pass of the neighbouring stage it receives from.
 /// Ranks are taken in turn, so the order is the same on every run. An action's fused companions
-/// follow it at once and need nothing of each other. Throws base::Error naming two actions when the
-/// Program waits for itself, and naming the action when something it needs is missing or doubled.
+/// follow it at once and need nothing of each other. Throws base::Error naming the shortest circle
+/// when the Program waits for itself (sim/circle.hpp), and naming the action when something it
+/// needs is missing or doubled.
 std::vector<Position> execution_order(const Program& program);
 std::vector<Position> execution_order(const Program& program, const ActionIndex& index);
 
@@ -25,12 +26,13 @@ std::vector<bool> storing_passes(const Program& program);
 /// slice): an action of a downward pass stores one until a pass that frees it runs. Divide by the
 /// stages of the rank to get units of whole-rank microbatches.
 std::vector<int> peak_in_flight(const Program& program);
+std::vector<int> peak_in_flight(const Program& program, const ActionIndex& index);
 
 /// Throws base::Error unless every (stage, microbatch, slice) has each pass that runs on the stage
 /// and is not sparse exactly once, of B, W and BW either BW or both others; dependencies hold,
 /// nothing waits for itself, and everything stored is freed once. A stage that a microbatch skips
-/// has none of them.
-void verify(const Program& program);
+/// has none of them. Messages name lines of the file the Program came from, where `places` are.
+void verify(const Program& program, const ProgramPlaces* places = nullptr);
 
 /// Whether the Program ends when each boundary (pass, receiving stage) buffers `slots` messages and
 /// a rank with a message for a full buffer waits. A buffered message leaves when its action starts.
@@ -38,6 +40,10 @@ bool runs_with_buffers(const Program& program, int slots);
 
 /// The fewest slots with which it ends. `program` must pass verify().
 int required_buffers(const Program& program);
+
+/// Throws base::Error unless the Program ends with `slots` buffers (runs_with_buffers): the ring of
+/// ranks that wait for each other, what each waits for, and the fewest slots that work.
+void check_buffers(const Program& program, int slots, const ProgramPlaces* places = nullptr);
 
 /// The tasks that determine the makespan, first to last: each starts when the one before ends.
 std::vector<TaskId> critical_path(const TaskGraph& graph, const Timeline& timeline);

@@ -283,6 +283,7 @@ std::string scenario_hash(const Scenario& s) {
   digest_machine(digest, s);
   digest_constants(digest, s);
   digest_logs(digest, s);
+  if (!s.schedule.file.empty()) digest.add(s.schedule.file_text);
   return base::hash_text(s.resolved + digest.text());
 }
 

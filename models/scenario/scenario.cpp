@@ -250,16 +250,16 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
   s.parallel = read_parallel(
       fields.has("parallel") ? fields.map("parallel") : fields.view(empty_map, "parallel"),
       s.cluster.devices());
-  s.schedule = read_schedule(document, fields.find("schedule"));
+  s.schedule = read_schedule(document, fields.find("schedule"), folder_of(document.file));
   s.batch = read_batch(fields.map("batch"));
 }
 
 /// Keys that later steps complain about.
-constexpr std::array<std::string_view, 16> kPlacedKeys{
+constexpr std::array<std::string_view, 17> kPlacedKeys{
     "cluster",     "model",          "parallel.tp",   "parallel.pp",           "parallel.cp",
     "parallel.dp", "parallel.ep",    "parallel.etp",  "parallel.stage_layers", "batch.global",
     "batch.micro", "batch.sequence", "schedule.name", "schedule.chunks",       "attention",
-    "precision"};
+    "precision",   "schedule.file"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {

@@ -2,6 +2,7 @@
 #include "models/scenario/schedule_choice.hpp"
 
 #include <array>
+#include <filesystem>
 #include <limits>
 
 #include "base/message.hpp"
@@ -34,6 +35,25 @@ constexpr OptionKey kOptionKeys[] = {{"chunks", kTakesChunks},
                                      {"memory_limit", kTakesMemoryLimit},
                                      {"skip", kTakesSkip},
                                      {"seed", kTakesSeed}};
+
+/// The user's own order in place of a name. It has no options: everything stands in it.
+void read_file(base::Fields& fields, const std::string& folder, ScheduleChoice& choice) {
+  choice.name = fields.text("file");
+  if (fields.has("name"))
+    fields.fail("name", "stands beside a file", "a schedule has a name or a file");
+  if (choice.name.empty())
+    fields.fail("file", "is empty", "the path of a file of actions, relative to the scenario");
+  choice.file = (std::filesystem::path(folder) / choice.name).lexically_normal().string();
+  try {
+    choice.file_text = base::read_file(choice.file);
+  } catch (const base::Error& error) {
+    throw base::Error(fields.where("file"), error.what());
+  }
+  for (const OptionKey& option : kOptionKeys) {
+    if (option.bit != kTakesChunks && fields.has(option.key))
+      fields.fail(option.key, "means nothing beside a file", "the file holds the whole order");
+  }
+}
 
 /// An option of other schedules is a mistake, not something to pass over. `chunks` equal to the
 /// only choice may be written out.
@@ -79,7 +99,8 @@ const ScheduleTraits* schedule_traits(std::string_view name) {
   return nullptr;
 }
 
-ScheduleChoice read_schedule(const base::Document& document, const base::Value* value) {
+ScheduleChoice read_schedule(const base::Document& document, const base::Value* value,
+                             const std::string& folder) {
   ScheduleChoice choice;
   if (value == nullptr) return choice;
   if (value->kind == base::Value::Kind::Scalar) {
@@ -88,8 +109,13 @@ ScheduleChoice read_schedule(const base::Document& document, const base::Value* 
     return choice;
   }
   base::Fields fields(document, *value, "schedule");
-  choice.name = fields.text("name");
-  const ScheduleTraits* traits = schedule_traits(choice.name);
+  if (fields.has("file")) {
+    read_file(fields, folder, choice);
+  } else {
+    choice.name = fields.text("name");
+  }
+  const ScheduleTraits* traits =
+      choice.file.empty() ? schedule_traits(choice.name) : nullptr;
   choice.chunks =
       static_cast<int>(fields.integer("chunks", 1, 10'000, traits == nullptr ? 1 : traits->chunks));
   choice.dispatch = fields.choice<Dispatch>("dispatch", kDispatches, Dispatch::Fixed);

@@ -27,7 +27,9 @@ struct ScheduleOptions {
 };
 
 struct ScheduleChoice {
-  std::string name = "1f1b";
+  std::string name = "1f1b";  ///< of a file: its path as written
+  std::string file;           ///< the user's own order, relative to the working folder; empty: none
+  std::string file_text;      ///< what it says; sim/program_file.hpp reads it
   int chunks = 1;  ///< stages per rank
   Dispatch dispatch = Dispatch::Fixed;
   ScheduleOptions options;
@@ -57,8 +59,10 @@ struct ScheduleTraits {
 /// Null when no schedule has the name.
 const ScheduleTraits* schedule_traits(std::string_view name);
 
-/// `schedule: NAME` or `schedule: {name:, chunks:, ...}`; null: the default. Options the schedule
-/// does not take are refused; unknown names are left to those who know the schedules.
-ScheduleChoice read_schedule(const base::Document& document, const base::Value* value);
+/// `schedule: NAME`, `schedule: {name:, chunks:, ...}` or `schedule: {file:, chunks:, dispatch:}`
+/// with a path relative to `folder`; null: the default. Options the schedule does not take are
+/// refused; unknown names are left to those who know the schedules.
+ScheduleChoice read_schedule(const base::Document& document, const base::Value* value,
+                             const std::string& folder = ".");
 
 }  // namespace paceline::models
