@@ -11,6 +11,8 @@
 #include "models/scenario/stack.hpp"
 #include "models/scenario/system.hpp"
 #include "models/workload/model.hpp"
+#include "reports/schedule_sample.hpp"
+#include "sim/schedules/about.hpp"
 #include "sim/schedules/schedule.hpp"
 
 namespace paceline::cli {
@@ -22,15 +24,50 @@ std::vector<std::string> schedule_names() {
   return names;
 }
 
-/// The summary, and what the schedule looks like on a small pipeline.
+/// What the schedule is, in words.
 Entry schedule_entry(const std::string& name) {
   const sim::Schedule& schedule = sim::find_schedule(name, "");
-  const sim::PipelineShape shape{2, models::schedule_traits(name)->chunks, 4};
   Entry entry{name, std::string(schedule.summary), "", {}};
-  entry.text = name + ": " + entry.summary +
-               "\nOn 2 ranks with 4 microbatches (2F0: forward of stage 2, microbatch 0):\n" +
-               sim::to_text(schedule.build(shape));
+  entry.text = name + ": " + entry.summary + "\n";
+  const auto add = [&](const char* key, std::string_view value, std::string_view source) {
+    std::string label = key;
+    label.resize(10, ' ');
+    entry.text += "  " + label + std::string(value) + "\n";
+    entry.facts.push_back({key, std::string(value), std::string(source)});
+  };
+  const std::string options = models::option_names(*models::schedule_traits(name));
+  if (const sim::About* about = sim::about(name)) {
+    add("placement", about->placement, about->paper);
+    add("order", about->order, about->paper);
+    add("bubble", about->bubble, about->paper);
+    add("peak", about->peak, about->paper);
+    add("options", options.empty() ? "none" : options, "the schedule's code");
+    add("paper", about->paper, about->paper);
+  } else {
+    add("options", options.empty() ? "none" : options, "the schedule's code");
+  }
   return entry;
+}
+
+/// The shape of pictures; programs are written out for a smaller one.
+reports::ScheduleSample picture_sample(const sim::Schedule& schedule) {
+  return reports::sample(schedule, reports::accepted_shape(schedule, 4, 8));
+}
+
+/// A small Program, and a picture and figures that the engine makes of a larger one.
+std::string schedule_more(const std::string& name, bool colour) {
+  const sim::Schedule& schedule = sim::find_schedule(name, "");
+  const sim::PipelineShape small = reports::accepted_shape(schedule, 2, 4);
+  const reports::ScheduleSample sample = picture_sample(schedule);
+  return "\nOn " + reports::to_text(small) + " (2F0: forward of stage 2, microbatch 0):\n" +
+         sim::to_text(schedule.build(small)) + "\nOn " + reports::to_text(sample.shape) +
+         ", F, B and W of a rank taking 1 (m: microbatch, s: stage):\n" +
+         reports::gantt_text(sample, colour) + "\n" + reports::figures_text(sample);
+}
+
+std::string schedule_svg(const std::string& name) {
+  const sim::Schedule& schedule = sim::find_schedule(name, "");
+  return reports::schedule_svg(schedule, picture_sample(schedule));
 }
 
 Entry model_entry(const std::string& name) {
@@ -49,7 +86,7 @@ Entry spec_entry(const Spec& spec) {
   return {spec.name, spec.summary, models::describe(spec), spec.facts};
 }
 
-std::string cluster_fabric(const std::string& name) {
+std::string cluster_fabric(const std::string& name, bool /*colour*/) {
   const models::Cluster cluster = models::read_cluster(name);
   const models::Fabric fabric = models::make_fabric(cluster);
   std::string text = "  fabric: " + models::fabric_text(cluster) + ", " +
@@ -127,7 +164,7 @@ Entry system_entry(const std::string& name) {
 
 constexpr Kind kKinds[] = {
     {"schedules", "schedule", "orders of forward and backward passes on a pipeline",
-     &schedule_names, &schedule_entry},
+     &schedule_names, &schedule_entry, &schedule_more, nullptr, &schedule_svg, true},
     {"models", "model", "presets for `model: {preset: NAME}`",
      [] { return models::spec_names("model"); }, &model_entry},
     {"devices", "device", "accelerators, from their data sheets",

@@ -24,9 +24,12 @@ struct Kind {
   std::string_view summary;
   std::vector<std::string> (*names)();
   Entry (*entry)(const std::string& name);  ///< name is one of names()
-  /// Lines that take longer to work out, for a single entry; null: none.
-  std::string (*more)(const std::string& name) = nullptr;
-  std::string (*dot)(const std::string& name) = nullptr;  ///< its picture; null: none
+  /// Lines that take longer to work out, for a single entry, coloured for a terminal or not; null:
+  /// none.
+  std::string (*more)(const std::string& name, bool colour) = nullptr;
+  std::string (*dot)(const std::string& name) = nullptr;  ///< its network; null: none
+  std::string (*svg)(const std::string& name) = nullptr;  ///< its picture; null: none
+  bool explains = false;  ///< the list shows the text of every entry, not only its summary
 };
 
 /// All kinds, in the order they are shown.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -15,7 +18,7 @@ namespace {
 
 struct ListOptions {
   std::optional<std::string> kind, name;
-  std::string json;
+  std::string json, svg;
   bool dot = false;
 };
 
@@ -45,6 +48,7 @@ void list_kinds(const ListOptions& options) {
 
 void list_entries(const Kind& kind, const ListOptions& options) {
   std::vector<std::pair<std::string, std::string>> rows;
+  std::string explained;
   base::JsonWriter json;
   json.begin_object()
       .field("schema", "paceline-list-1")
@@ -54,10 +58,17 @@ void list_entries(const Kind& kind, const ListOptions& options) {
   for (const std::string& name : kind.names()) {
     const Entry entry = kind.entry(name);
     rows.emplace_back(entry.name, entry.summary);
+    explained += (explained.empty() ? "" : "\n") + entry.text;
     json.begin_object().field("name", entry.name).field("summary", entry.summary).end_object();
   }
   json.end_array().end_object();
-  answer(columns(rows), json.finish(), options.json);
+  answer(kind.explains ? explained : columns(rows), json.finish(), options.json);
+}
+
+/// Whether standard output understands colours, and nobody asked for none (no-color.org).
+bool on_terminal() {
+  const char* none = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) != 0 && (none == nullptr || *none == '\0');
 }
 
 void list_entry(const Kind& kind, const std::string& name, const ListOptions& options) {
@@ -71,20 +82,26 @@ void list_entry(const Kind& kind, const std::string& name, const ListOptions& op
       throw base::Error("--dot draws clusters, not " + std::string(kind.name));
     return print(kind.dot(name));
   }
-  Entry entry = kind.entry(name);
-  if (kind.more != nullptr) entry.text += kind.more(name);
+  if (!options.svg.empty()) {
+    if (kind.svg == nullptr)
+      throw base::Error("--svg draws schedules, not " + std::string(kind.name));
+    return base::write_file(options.svg, kind.svg(name));
+  }
+  const Entry entry = kind.entry(name);
+  const std::string more = kind.more == nullptr ? "" : kind.more(name, false);
   base::JsonWriter json;
   json.begin_object()
       .field("schema", "paceline-list-1")
       .field("kind", kind.name)
       .field("name", entry.name);
-  json.field("summary", entry.summary).field("text", entry.text).key("facts").begin_array();
+  json.field("summary", entry.summary).field("text", entry.text + more).key("facts").begin_array();
   for (const models::Fact& fact : entry.facts) {
     json.begin_object().field("key", fact.key).field("value", fact.value);
     json.field("source", fact.source).end_object();
   }
   json.end_array().end_object();
-  answer(entry.text, json.finish(), options.json);
+  const bool colour = kind.more != nullptr && on_terminal();
+  answer(entry.text + (colour ? kind.more(name, true) : more), json.finish(), options.json);
 }
 
 const Kind& find_kind(const std::string& word) {
@@ -99,6 +116,9 @@ void run_list(const ListOptions& options) {
     throw base::Error("--dot needs the name of a cluster: paceline list clusters NAME --dot");
   if (options.dot && !options.json.empty())
     throw base::Error("--dot stands beside --json; ask for one of them");
+  if (!options.svg.empty() && (!options.name || !options.json.empty()))
+    throw base::Error("--svg needs the name of a schedule and stands alone: "
+                      "paceline list schedules NAME --svg FILE");
   if (!options.kind) return list_kinds(options);
   const Kind& kind = find_kind(*options.kind);
   if (!options.name) return list_entries(kind, options);
@@ -114,12 +134,14 @@ void add_list(CLI::App& program, int& exit_code) {
   list->add_option("KIND", options->kind, "devices, models, ...; without: the kinds there are");
   list->add_option("NAME", options->name, "one of them, with its numbers and their sources");
   list->add_flag("--dot", options->dot, "the network of a cluster as Graphviz text");
+  list->add_option("--svg", options->svg, "write the picture of a schedule")->type_name("FILE");
   add_json_option(*list, options->json);
   list->footer(
       "Examples:\n"
       "  paceline list                     the kinds\n"
       "  paceline list devices             all devices, one a line\n"
       "  paceline list devices h100-sxm    one device: every number and where it comes from\n"
+      "  paceline list schedules zb-h1     one schedule: its order, a picture, its figures\n"
       "  paceline list clusters eos --dot | dot -Tsvg -o eos.svg    a picture of its network");
   list->callback([options, &exit_code] {
     run_list(*options);

@@ -17,6 +17,7 @@
 #include "models/scenario/set.hpp"
 #include "models/scenario/system.hpp"
 #include "reports/predict_row.hpp"
+#include "reports/schedule_tables.hpp"
 #include "reports/systems.hpp"
 
 namespace paceline::cli {
@@ -70,11 +71,35 @@ int validate_systems(const ValidateOptions& options) {
   return kDone;
 }
 
+bool all_passed(const std::vector<reports::Suite>& suites) {
+  return std::all_of(suites.begin(), suites.end(),
+                     [](const reports::Suite& suite) { return suite.passed(); });
+}
+
+/// Published figures and closed forms of schedules: `schedules` in place of a set.
+int validate_schedules(const ValidateOptions& options) {
+  if (options.rows || !options.plot.empty())
+    throw base::Error("--plot and --rows", "do not go with schedules", "every row is shown");
+  std::vector<reports::Suite> suites;
+  for (const std::string& file : reports::schedule_table_files()) {
+    std::vector<reports::Suite> more =
+        reports::validate_schedules(reports::read_schedule_table(file));
+    std::move(more.begin(), more.end(), std::back_inserter(suites));
+  }
+  answer(reports::validation_table(suites) + reports::schedule_rows(suites),
+         options.json.empty() ? "" : reports::validation_json(suites, normalised(options)),
+         options.json);
+  return all_passed(suites) ? kDone : kAnswerIsNo;
+}
+
 int validate(const ValidateOptions& options) {
   if (options.sets == std::vector<std::string>{"nccl"}) return validate_nccl(options);
   if (options.sets == std::vector<std::string>{"systems"}) return validate_systems(options);
-  if (std::find(options.sets.begin(), options.sets.end(), "systems") != options.sets.end())
-    throw base::Error("systems", "stands alone", "validate sets in a run of their own");
+  if (options.sets == std::vector<std::string>{"schedules"}) return validate_schedules(options);
+  for (const char* alone : {"systems", "schedules"}) {
+    if (std::find(options.sets.begin(), options.sets.end(), alone) != options.sets.end())
+      throw base::Error(alone, "stands alone", "validate sets in a run of their own");
+  }
   const std::vector<std::string> names = options.sets.empty() ? models::set_names() : options.sets;
   std::vector<reports::Suite> suites;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -90,9 +115,7 @@ int validate(const ValidateOptions& options) {
   if (!options.plot.empty()) base::write_file(options.plot, reports::validation_plot(suites));
   answer(text, options.json.empty() ? "" : reports::validation_json(suites, normalised(options)),
          options.json);
-  const bool passed = std::all_of(suites.begin(), suites.end(),
-                                  [](const reports::Suite& suite) { return suite.passed(); });
-  return passed ? kDone : kAnswerIsNo;
+  return all_passed(suites) ? kDone : kAnswerIsNo;
 }
 
 }  // namespace
@@ -109,6 +132,7 @@ void add_validate(CLI::App& program, int& exit_code) {
       "'nccl' alone compares the collective models with public nccl-tests logs: the white box,\n"
       "every size from the others of its log, every log from others of its node.\n"
       "'systems' alone compares published systems with what their authors claim.\n"
+      "'schedules' alone compares pipeline schedules with published figures and closed forms.\n"
       "\n"
       "  paceline validate\n"
       "  paceline validate llama-layouts --rows --plot layouts.svg");

@@ -56,6 +56,12 @@ std::string mix(std::string_view from, std::string_view to, double share) {
   return text;
 }
 
+std::string_view label_colour(std::string_view fill) {
+  const double light =
+      0.2126 * channel(fill, 0) + 0.7152 * channel(fill, 1) + 0.0722 * channel(fill, 2);
+  return light > 140 ? colour::kInk : colour::kPaper;
+}
+
 std::string escape(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -150,6 +156,24 @@ void Picture::text(double x, double y, std::string_view content, const TextStyle
         "transform", "rotate(" + number(style.rotate) + " " + number(x) + " " + number(y) + ")");
   }
   body_ += "<text" + attributes + ">" + escape(content) + "</text>\n";
+}
+
+void Picture::path(std::string_view data, std::string_view fill) {
+  body_ += element("path", attribute("d", data) + attribute("fill", fill), "");
+}
+
+void Picture::labels(const std::vector<Label>& labels, const TextStyle& style) {
+  if (labels.empty()) return;
+  std::string attributes = attribute("font-size", style.size) + attribute("fill", style.fill);
+  if (style.anchor == Anchor::Middle) attributes += attribute("text-anchor", "middle");
+  if (style.anchor == Anchor::End) attributes += attribute("text-anchor", "end");
+  if (style.bold) attributes += attribute("font-weight", "bold");
+  body_ += "<g" + attributes + ">\n";
+  for (const Label& label : labels) {
+    body_ += "<text" + attribute("x", label.x) + attribute("y", label.y) + ">" +
+             escape(label.text) + "</text>\n";
+  }
+  body_ += "</g>\n";
 }
 
 std::string Picture::finish() const {

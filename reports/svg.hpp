@@ -45,6 +45,14 @@ struct Stroke {
   std::string_view dash = "";  ///< stroke-dasharray, "" = solid
 };
 
+struct Label {
+  double x = 0, y = 0;
+  std::string text;
+};
+
+/// Dark text on light fills and the other way round (relative luminance, ITU-R BT.709).
+std::string_view label_colour(std::string_view fill);
+
 /// `&`, `<`, `>` and quotes as entities; control characters become spaces.
 std::string escape(std::string_view text);
 /// At most two decimals, no trailing zeros, never "-0".
@@ -63,6 +71,10 @@ class Picture {
   void circle(double x, double y, double radius, std::string_view fill, double opacity = 1,
               std::string_view hover = "");
   void text(double x, double y, std::string_view content, const TextStyle& style = {});
+  /// Path data as in SVG's `d`, filled.
+  void path(std::string_view data, std::string_view fill);
+  /// Many texts of one style, without rotation.
+  void labels(const std::vector<Label>& labels, const TextStyle& style);
   double width() const { return width_; }
   double height() const { return height_; }
   /// The whole document with a final newline.

@@ -199,15 +199,6 @@ std::vector<std::size_t> chosen_lanes(std::size_t lanes) {
   return out;
 }
 
-/// Dark text on light fills and the other way round (relative luminance, ITU-R BT.709).
-std::string_view label_colour(std::string_view fill) {
-  const auto channel = [&](std::size_t i) {
-    return std::stoi(std::string(fill.substr(1 + 2 * i, 2)), nullptr, 16);
-  };
-  const double light = 0.2126 * channel(0) + 0.7152 * channel(1) + 0.0722 * channel(2);
-  return light > 140 ? svg::colour::kInk : svg::colour::kPaper;
-}
-
 void draw_lane(svg::Picture& picture, const std::vector<Box>& boxes, double top) {
   for (const Box& box : boxes) {
     const double y = box.row == 0 ? top : top + kBar + (box.row - 1) * kStrip + 1;
@@ -218,7 +209,7 @@ void draw_lane(svg::Picture& picture, const std::vector<Box>& boxes, double top)
     picture.rect(box.x, y, width > 3 ? width - 0.6 : width, height, fill, box.hover);
     if (box.row == 0 && !box.label.empty() && width > svg::text_width(box.label, 10) + 3) {
       picture.text(box.x + width / 2, y + kBar / 2 + 3.5, box.label,
-                   {.size = 10, .fill = label_colour(fill), .anchor = svg::Anchor::Middle});
+                   {.size = 10, .fill = svg::label_colour(fill), .anchor = svg::Anchor::Middle});
     }
   }
 }

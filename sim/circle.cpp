@@ -142,7 +142,7 @@ Found shorter_through(const Waits& waits, std::size_t rank, std::size_t below, s
 }
 
 /// From a stuck rank to the rank of what its head waits for, until one comes again: a start through
-/// which there is a circle.
+/// which there is a circle, where no rank can go on.
 Position head_in_circle(const Waits& waits) {
   std::size_t rank = 0;
   while (waits.first(rank) > waits.last(rank)) ++rank;
@@ -170,9 +170,13 @@ std::vector<Wait> shortest_circle(const Program& program, const ActionIndex& ind
   const Waits waits(program, index, next);
   std::vector<Wait> best = circle_through(waits, head_in_circle(waits));
   std::int64_t left = 100'000'000;
-  for (std::size_t rank = 0; rank < waits.ranks() && best.size() > 1; ++rank) {
-    const Found found = shorter_through(waits, rank, best.size(), left);
-    if (found.length < best.size()) best = circle_through(waits, found.start);
+  // The shortest circle visits a rank once: what a second visit waits for, the later one does too.
+  std::size_t length = best.empty() ? waits.ranks() + 1 : best.size();
+  for (std::size_t rank = 0; rank < waits.ranks() && length > 1; ++rank) {
+    const Found found = shorter_through(waits, rank, length, left);
+    if (found.length == length) continue;
+    length = found.length;
+    best = circle_through(waits, found.start);
   }
   return best;
 }

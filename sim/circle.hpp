@@ -15,9 +15,10 @@ struct Wait {
   Position action, need;
 };
 
-/// A circle of fewest waits among the actions from position `next[rank]` on, none of which can run.
-/// At least one rank must have actions left, and everything they need must stand somewhere. Looks
-/// at every circle up to some 10^8 steps, then takes the shortest so far.
+/// A circle of fewest waits among the actions from position `next[rank]` on; empty when there is
+/// none. At least one rank must have actions left, and everything they need must stand somewhere.
+/// Gives up after some 10^8 steps with the shortest so far: one through a head, where no rank can
+/// go on from `next`.
 std::vector<Wait> shortest_circle(const Program& program, const ActionIndex& index,
                                   std::span<const std::size_t> next);
 

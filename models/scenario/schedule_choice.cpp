@@ -59,11 +59,7 @@ void read_file(base::Fields& fields, const std::string& folder, ScheduleChoice& 
 /// only choice may be written out.
 void refuse_foreign_options(base::Fields& fields, const ScheduleChoice& choice,
                             const ScheduleTraits& traits) {
-  std::string takes;
-  for (const OptionKey& option : kOptionKeys) {
-    if ((traits.takes & option.bit) != 0)
-      takes += (takes.empty() ? "" : ", ") + std::string(option.key);
-  }
+  const std::string takes = option_names(traits);
   for (const OptionKey& option : kOptionKeys) {
     if (!fields.has(option.key) || (traits.takes & option.bit) != 0) continue;
     if (option.bit == kTakesChunks && (choice.chunks == traits.chunks || traits.chunks == 1))
@@ -91,6 +87,15 @@ ScheduleOptions read_options(base::Fields& fields) {
 }
 
 }  // namespace
+
+std::string option_names(const ScheduleTraits& traits) {
+  std::string takes;
+  for (const OptionKey& option : kOptionKeys) {
+    if ((traits.takes & option.bit) != 0)
+      takes += (takes.empty() ? "" : ", ") + std::string(option.key);
+  }
+  return takes;
+}
 
 const ScheduleTraits* schedule_traits(std::string_view name) {
   for (const NamedTraits& entry : kTraits) {

@@ -56,6 +56,9 @@ struct ScheduleTraits {
   bool asynchronous = false;     ///< updates stand in the order; the pipeline never flushes
 };
 
+/// "chunks, group": the keys of the options it takes.
+std::string option_names(const ScheduleTraits& traits);
+
 /// Null when no schedule has the name.
 const ScheduleTraits* schedule_traits(std::string_view name);
 

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "sim/program.hpp"
+#include "sim/program_places.hpp"
 #include "sim/verify.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -15,9 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace paceline;
   try {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const sim::Program program = sim::parse_program(text, "fuzz");
+    sim::ProgramPlaces places;
+    const sim::Program program = sim::parse_program(text, "fuzz", &places);
     if (!(sim::parse_program(sim::to_text(program), "again") == program)) std::abort();
-    sim::verify(program);
+    sim::verify(program, &places);
     if (!sim::runs_with_buffers(program, sim::required_buffers(program))) std::abort();
   } catch (const base::Error&) {
     // Malformed text and programs that cannot run are answered, not crashed on.
