@@ -65,6 +65,14 @@ std::string schedule_more(const std::string& name, bool colour) {
          reports::gantt_text(sample, colour) + "\n" + reports::figures_text(sample);
 }
 
+std::vector<models::Fact> schedule_figures(const std::string& name) {
+  std::vector<models::Fact> facts;
+  const reports::ScheduleSample sample = picture_sample(sim::find_schedule(name, ""));
+  for (const auto& [key, value] : reports::figure_rows(sample))
+    facts.push_back({key, value, "reference engine, F, B and W of a rank taking 1"});
+  return facts;
+}
+
 std::string schedule_svg(const std::string& name) {
   const sim::Schedule& schedule = sim::find_schedule(name, "");
   return reports::schedule_svg(schedule, picture_sample(schedule));
@@ -164,7 +172,8 @@ Entry system_entry(const std::string& name) {
 
 constexpr Kind kKinds[] = {
     {"schedules", "schedule", "orders of forward and backward passes on a pipeline",
-     &schedule_names, &schedule_entry, &schedule_more, nullptr, &schedule_svg, true},
+     &schedule_names, &schedule_entry, &schedule_more, &schedule_figures, nullptr, &schedule_svg,
+     true},
     {"models", "model", "presets for `model: {preset: NAME}`",
      [] { return models::spec_names("model"); }, &model_entry},
     {"devices", "device", "accelerators, from their data sheets",
@@ -176,7 +185,7 @@ constexpr Kind kKinds[] = {
     {"clusters", "cluster", "presets for `cluster: {preset: NAME}`",
      [] { return models::spec_names("cluster"); },
      [](const std::string& name) { return spec_entry(models::read_cluster(name)); },
-     &cluster_fabric, &cluster_dot},
+     &cluster_fabric, nullptr, &cluster_dot},
     {"stacks", "stack", "training frameworks: their kernels and what they overlap",
      [] { return models::spec_names("stack"); }, &stack_entry},
     {"sets", "set", "published measurements that `paceline validate` compares with",

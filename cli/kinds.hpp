@@ -27,6 +27,8 @@ struct Kind {
   /// Lines that take longer to work out, for a single entry, coloured for a terminal or not; null:
   /// none.
   std::string (*more)(const std::string& name, bool colour) = nullptr;
+  /// Numbers that take longer to work out; null: none.
+  std::vector<models::Fact> (*more_facts)(const std::string& name) = nullptr;
   std::string (*dot)(const std::string& name) = nullptr;  ///< its network; null: none
   std::string (*svg)(const std::string& name) = nullptr;  ///< its picture; null: none
   bool explains = false;  ///< the list shows the text of every entry, not only its summary

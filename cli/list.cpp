@@ -56,7 +56,10 @@ void list_entries(const Kind& kind, const ListOptions& options) {
       .key("entries")
       .begin_array();
   for (const std::string& name : kind.names()) {
-    const Entry entry = kind.entry(name);
+    Entry entry = kind.entry(name);
+  if (kind.more_facts != nullptr) {
+    for (models::Fact& fact : kind.more_facts(name)) entry.facts.push_back(std::move(fact));
+  }
     rows.emplace_back(entry.name, entry.summary);
     explained += (explained.empty() ? "" : "\n") + entry.text;
     json.begin_object().field("name", entry.name).field("summary", entry.summary).end_object();
@@ -87,7 +90,10 @@ void list_entry(const Kind& kind, const std::string& name, const ListOptions& op
       throw base::Error("--svg draws schedules, not " + std::string(kind.name));
     return base::write_file(options.svg, kind.svg(name));
   }
-  const Entry entry = kind.entry(name);
+  Entry entry = kind.entry(name);
+  if (kind.more_facts != nullptr) {
+    for (models::Fact& fact : kind.more_facts(name)) entry.facts.push_back(std::move(fact));
+  }
   const std::string more = kind.more == nullptr ? "" : kind.more(name, false);
   base::JsonWriter json;
   json.begin_object()

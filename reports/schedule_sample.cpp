@@ -105,18 +105,28 @@ std::string to_text(const PipelineShape& shape) {
   return text + std::to_string(shape.microbatches) + " microbatches";
 }
 
-std::string figures_text(const ScheduleSample& s) {
+std::vector<std::pair<std::string, std::string>> figure_rows(const ScheduleSample& s) {
   const ScheduleFigures f = figures(s);
-  const auto idle = [&](double span, double share) {
-    return neat(span) + ", of which idle " + neat(span - f.work) + " (" +
-           base::format_percent(share) + ")";
-  };
-  std::string text = "  work of the busiest rank  " + neat(f.work) + "\n";
-  text += "  makespan                  " + idle(f.makespan, f.bubble()) + "\n";
-  text += "  longest stage             " + idle(f.longest_stage, f.longest_bubble()) + "\n";
-  text += "  peak activations          " + range_text(f.peak) + "\n";
-  text += "  receive buffers needed    " + std::to_string(f.buffers) + "\n";
-  text += "  messages per microbatch   " + neat(f.messages) + "\n";
+  return {{"shape", to_text(s.shape)},
+          {"work", neat(f.work)},
+          {"makespan", neat(f.makespan)},
+          {"idle of the makespan",
+           neat(f.makespan - f.work) + " (" + base::format_percent(f.bubble()) + ")"},
+          {"longest stage", neat(f.longest_stage)},
+          {"idle of the longest stage",
+           neat(f.longest_stage - f.work) + " (" + base::format_percent(f.longest_bubble()) + ")"},
+          {"peak activations", range_text(f.peak)},
+          {"receive buffers", std::to_string(f.buffers)},
+          {"messages per microbatch", neat(f.messages)}};
+}
+
+std::string figures_text(const ScheduleSample& s) {
+  const auto rows = figure_rows(s);
+  std::size_t width = 0;
+  for (const auto& [key, value] : rows) width = std::max(width, key.size());
+  std::string text;
+  for (const auto& [key, value] : rows)
+    text += "  " + key + std::string(width + 2 - key.size(), ' ') + value + "\n";
   return text;
 }
 

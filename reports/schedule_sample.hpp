@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/schedules/schedule.hpp"
@@ -39,7 +39,9 @@ struct ScheduleFigures {
 };
 ScheduleFigures figures(const ScheduleSample& sample);
 
-/// The figures in lines for people.
+/// The figures as pairs of words: "idle of the makespan", "9 (27.3 %)".
+std::vector<std::pair<std::string, std::string>> figure_rows(const ScheduleSample& sample);
+/// The same in lines for people.
 std::string figures_text(const ScheduleSample& sample);
 
 /// Ranks by time in letters: a line with the passes, one with the stages where a rank has several,

@@ -73,7 +73,11 @@ Program read_program(const models::Scenario& scenario, const models::Plan& plan,
 
 Program make_program(const models::Scenario& scenario, const models::Plan& plan,
                      std::vector<std::string>* notes) {
-  if (!scenario.schedule.file.empty()) return read_program(scenario, plan, notes);
+  if (!scenario.schedule.file.empty()) {
+    Program program = read_program(scenario, plan, notes);
+    if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);
+    return program;
+  }
   const std::string where = models::where(scenario, "schedule.name");
   const Schedule& schedule = find_schedule(scenario.schedule.name, where);
   try {

@@ -5,6 +5,4 @@ set -euo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
 
 ./paceline build
-mkdir -p docs/schedules
-rm -f docs/schedules/*.svg
-./paceline list schedules --json - | tools/schedule_page.py ./paceline docs
+tools/schedule_page.py ./paceline docs

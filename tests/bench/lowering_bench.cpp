@@ -49,6 +49,18 @@ void verify_program(benchmark::State& state) {
 }
 BENCHMARK(verify_program)->RangeMultiplier(4)->Range(4, 64)->Unit(benchmark::kMicrosecond);
 
+/// A Program of a million actions made and verified: half a second at most.
+void generate_and_verify_million(benchmark::State& state) {
+  std::int64_t actions = 0;
+  for (auto _ : state) {
+    const Program program = interleaved_1f1b({16, 2, 15'632});
+    verify(program);
+    actions = action_count(program);
+  }
+  state.SetItemsProcessed(state.iterations() * actions);
+}
+BENCHMARK(generate_and_verify_million)->Unit(benchmark::kMillisecond);
+
 bool accepts(const Schedule& schedule, const PipelineShape& shape) {
   try {
     schedule.build(shape);
