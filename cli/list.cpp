@@ -57,9 +57,9 @@ void list_entries(const Kind& kind, const ListOptions& options) {
       .begin_array();
   for (const std::string& name : kind.names()) {
     Entry entry = kind.entry(name);
-  if (kind.more_facts != nullptr) {
-    for (models::Fact& fact : kind.more_facts(name)) entry.facts.push_back(std::move(fact));
-  }
+    if (kind.more_facts != nullptr) {
+      for (models::Fact& fact : kind.more_facts(name)) entry.facts.push_back(std::move(fact));
+    }
     rows.emplace_back(entry.name, entry.summary);
     explained += (explained.empty() ? "" : "\n") + entry.text;
     json.begin_object().field("name", entry.name).field("summary", entry.summary).end_object();
@@ -123,8 +123,9 @@ void run_list(const ListOptions& options) {
   if (options.dot && !options.json.empty())
     throw base::Error("--dot stands beside --json; ask for one of them");
   if (!options.svg.empty() && (!options.name || !options.json.empty()))
-    throw base::Error("--svg needs the name of a schedule and stands alone: "
-                      "paceline list schedules NAME --svg FILE");
+    throw base::Error(
+        "--svg needs the name of a schedule and stands alone: "
+        "paceline list schedules NAME --svg FILE");
   if (!options.kind) return list_kinds(options);
   const Kind& kind = find_kind(*options.kind);
   if (!options.name) return list_entries(kind, options);

@@ -89,31 +89,29 @@ std::string gantt_text(const ScheduleSample& s, bool colour) {
   std::size_t width = 0;
   std::vector<std::vector<Bar>> bars = bars_of(s);
   for (std::vector<Bar>& own : bars) {
-    std::sort(own.begin(), own.end(),
-              [](const Bar& a, const Bar& b) { return a.begin < b.begin; });
+    std::sort(own.begin(), own.end(), [](const Bar& a, const Bar& b) { return a.begin < b.begin; });
     for (const Bar& bar : own) width = std::max(width, bar.end);
   }
   std::string text;
   for (std::size_t rank = 0; rank < bars.size(); ++rank) {
     const std::vector<Bar>& own = bars[rank];
-    const bool several = std::any_of(own.begin(), own.end(), [&](const Bar& bar) {
-      return bar.stage != own.front().stage;
-    });
+    const bool several = std::any_of(
+        own.begin(), own.end(), [&](const Bar& bar) { return bar.stage != own.front().stage; });
     std::string name = "rank " + std::to_string(rank);
     name.resize(std::max<std::size_t>(name.size() + 1, 8), ' ');
     const std::string blank(name.size() - 1, ' ');
     text += name + "|" + line(own, width, '.', colour, [](const Bar& bar) {
-      std::string pass = bar.pass;
-      pass.resize(std::max(pass.size(), bar.end - bar.begin), pass.back());
-      return pass;
-    });
+              std::string pass = bar.pass;
+              pass.resize(std::max(pass.size(), bar.end - bar.begin), pass.back());
+              return pass;
+            });
     if (several)
       text += blank + "s|" + line(own, width, ' ', colour, [](const Bar& bar) {
-        return std::string(1, digit(bar.stage));
-      });
+                return std::string(1, digit(bar.stage));
+              });
     text += blank + "m|" + line(own, width, ' ', colour, [](const Bar& bar) {
-      return std::string(1, digit(bar.microbatch));
-    });
+              return std::string(1, digit(bar.microbatch));
+            });
   }
   return text;
 }

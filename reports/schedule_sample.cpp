@@ -30,9 +30,8 @@ bool accepts(const sim::Schedule& schedule, const PipelineShape& shape) {
 }
 
 int messages_between_ranks(const sim::TaskGraph& graph) {
-  return static_cast<int>(std::count_if(graph.tasks.begin(), graph.tasks.end(), [](const Task& t) {
-    return t.kind == TaskKind::Message;
-  }));
+  return static_cast<int>(std::count_if(graph.tasks.begin(), graph.tasks.end(),
+                                        [](const Task& t) { return t.kind == TaskKind::Message; }));
 }
 
 /// Sums of thirds and the like, without the digits that rounding leaves.
@@ -50,7 +49,8 @@ std::string range_text(const std::vector<double>& values) {
 PipelineShape accepted_shape(const sim::Schedule& schedule, int ranks, int microbatches) {
   const models::ScheduleTraits& traits = *models::schedule_traits(schedule.name);
   std::vector<int> chunks{traits.chunks};
-  if ((traits.takes & models::kTakesChunks) != 0) chunks = {std::max(2, traits.chunks), traits.chunks};
+  if ((traits.takes & models::kTakesChunks) != 0)
+    chunks = {std::max(2, traits.chunks), traits.chunks};
   for (int p = ranks; p <= ranks + 4; ++p) {
     for (const int v : chunks) {
       for (int away = 0; away <= 4 * microbatches; ++away) {

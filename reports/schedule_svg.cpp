@@ -30,9 +30,9 @@ constexpr std::array<Look, 8> kLooks{{{"F", "F forward", svg::colour::kBlue},
                                       {"N", "N norm", svg::colour::kOrange},
                                       {"X", "X other work", svg::colour::kGrey}}};
 /// For passes with names of their own, in order of declaration.
-constexpr std::array<std::string_view, 6> kMore{svg::colour::kSky,       svg::colour::kOrange,
-                                                svg::colour::kYellow,    svg::colour::kVermilion,
-                                                svg::colour::kBlue,      svg::colour::kGreen};
+constexpr std::array<std::string_view, 6> kMore{svg::colour::kSky,    svg::colour::kOrange,
+                                                svg::colour::kYellow, svg::colour::kVermilion,
+                                                svg::colour::kBlue,   svg::colour::kGreen};
 
 std::string_view fill_of(const sim::Program& program, std::size_t pass) {
   std::size_t unknown = 0;
@@ -47,8 +47,8 @@ std::string_view fill_of(const sim::Program& program, std::size_t pass) {
 }
 
 std::string words_of(std::string_view pass) {
-  const auto* look = std::find_if(kLooks.begin(), kLooks.end(),
-                                  [&](const Look& l) { return l.pass == pass; });
+  const auto* look =
+      std::find_if(kLooks.begin(), kLooks.end(), [&](const Look& l) { return l.pass == pass; });
   return std::string(look != kLooks.end() ? look->words : pass);
 }
 
@@ -126,7 +126,8 @@ void draw_legend(svg::Picture& picture, const sim::Program& program) {
     x += 17 + svg::text_width(words, 11) + 14;
   }
   if (program.stages > static_cast<int>(program.order.size()))
-    picture.text(x, 46, "lighter: later stages of the rank", {.size = 11, .fill = svg::colour::kGrey});
+    picture.text(x, 46, "lighter: later stages of the rank",
+                 {.size = 11, .fill = svg::colour::kGrey});
 }
 
 void draw_axis(svg::Picture& picture, double makespan, double scale, double bottom) {
@@ -146,8 +147,7 @@ void draw_axis(svg::Picture& picture, double makespan, double scale, double bott
 std::string schedule_svg(const sim::Schedule& schedule, const ScheduleSample& s) {
   const double makespan = std::max(s.timeline.makespan, 1e-12);
   const double scale = (kWidth - kLeft - kRight) / makespan;
-  const double bottom =
-      kTop + static_cast<double>(s.program.order.size()) * (kBar + kGap);
+  const double bottom = kTop + static_cast<double>(s.program.order.size()) * (kBar + kGap);
   svg::Picture picture(kWidth, bottom + kBottom, "Schedule " + std::string(schedule.name));
   draw_frame(picture, schedule, s, scale);
   draw_legend(picture, s.program);

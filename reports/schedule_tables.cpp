@@ -19,12 +19,11 @@ using models::Cell;
 using models::ErrorMetric;
 using models::Table;
 
-constexpr std::array<std::string_view, 5> kQuantities{"makespan", "longest_stage", "bubble_rate",
-                                                      "longest_stage_bubble_rate",
-                                                      "peak_activations"};
+constexpr std::array<std::string_view, 5> kQuantities{
+    "makespan", "longest_stage", "bubble_rate", "longest_stage_bubble_rate", "peak_activations"};
 constexpr std::array<std::string_view, 10> kColumns{
-    "schedule", "ranks",    "microbatches", "forward", "input_gradient", "weight_gradient",
-    "hop",      "quantity", "listed",       "note"};
+    "schedule",        "ranks", "microbatches", "forward", "input_gradient",
+    "weight_gradient", "hop",   "quantity",     "listed",  "note"};
 
 /// The cells of one row by column.
 class Row {
@@ -146,7 +145,8 @@ ScheduleTable read_schedule_table(const std::string& path) {
   const fs::path file = fs::path(path).parent_path() / fields.text("table");
   fields.done();
   if (result.name != fs::path(path).stem().string())
-    throw base::Error(fields.where("schedules"), base::quote(result.name) + " is not the file's name");
+    throw base::Error(fields.where("schedules"),
+                      base::quote(result.name) + " is not the file's name");
   const Table table = models::parse_csv(base::read_file(file.string()), file.string());
   check_columns(table);
   for (const std::vector<Cell>& cells : table.rows)

@@ -94,8 +94,8 @@ std::vector<Suite> validate_schedules(const ScheduleTable& table) {
   std::vector<Suite> suites;
   for (const ScheduleRow& row : table.rows) {
     const std::string name = table.name + "." + row.quantity;
-    auto suite = std::find_if(suites.begin(), suites.end(),
-                              [&](const Suite& s) { return s.name == name; });
+    auto suite =
+        std::find_if(suites.begin(), suites.end(), [&](const Suite& s) { return s.name == name; });
     if (suite == suites.end()) {
       Suite fresh;
       fresh.name = name;

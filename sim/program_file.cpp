@@ -102,8 +102,7 @@ class Reader {
     const std::string_view name = letters(text, at);
     if (std::find(kElsewhere.begin(), kElsewhere.end(), name) != kElsewhere.end()) {
       if (at < text.size()) number(text, at, place, kMaxMicrobatch);
-      if (at < text.size())
-        fail(place, base::quote(text) + " is no action", std::string(kForms));
+      if (at < text.size()) fail(place, base::quote(text) + " is no action", std::string(kForms));
       ++passed_over_;
       return;
     }
@@ -141,8 +140,8 @@ class Reader {
 };
 
 bool is_header(const std::vector<Cell>& cells) {
-  const auto first = std::find_if(cells.begin(), cells.end(),
-                                  [](const Cell& cell) { return !cell.text.empty(); });
+  const auto first =
+      std::find_if(cells.begin(), cells.end(), [](const Cell& cell) { return !cell.text.empty(); });
   if (first == cells.end() || first->text.front() == '(') return false;
   return std::all_of(first->text.begin(), first->text.end(), is_digit) ||
          !is_digit(first->text.front());
@@ -218,8 +217,7 @@ Cells cells_of(const std::vector<Row>& rows, Kind kind) {
 void settle_backwards(std::vector<Row>& rows) {
   const Cells input = cells_of(rows, Kind::Input), weight = cells_of(rows, Kind::Weight);
   const auto has = [](const Cells& cells, const Entry& entry) {
-    return std::binary_search(cells.begin(), cells.end(),
-                              std::pair(entry.stage, entry.microbatch));
+    return std::binary_search(cells.begin(), cells.end(), std::pair(entry.stage, entry.microbatch));
   };
   for (Row& row : rows) {
     for (Entry& entry : row) {

@@ -23,8 +23,8 @@ struct ProgramFile {
 ///
 /// Or a column per rank, below a header "rank 0,rank 1", with a column "step" before it where one
 /// is wanted. Cells: `2F0` forward, `2I0` gradient of the input (B here), `2W0` of the weights,
-/// `2B0` both (BW), `(0F7;7B3)OVERLAP_F_B` fused. Where the same stage and microbatch has a W but no
-/// I, `2B0` is the gradient of the input and `2BW0` both: older releases of PyTorch write so.
+/// `2B0` both (BW), `(0F7;7B3)OVERLAP_F_B` fused. Where the same stage and microbatch has a W but
+/// no I, `2B0` is the gradient of the input and `2BW0` both: older releases of PyTorch write so.
 /// SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD, RESHARD and REDUCE_GRAD are counted and passed over.
 /// There are as many stages and microbatches as the largest number says. Throws base::Error with
 /// file:line:column.

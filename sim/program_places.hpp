@@ -12,7 +12,7 @@ struct ProgramPlaces {
     std::int32_t line = 0;    ///< from 1
     std::int32_t column = 0;  ///< from 1, in bytes
   };
-  std::string file;                        ///< as shown in messages
+  std::string file;                       ///< as shown in messages
   std::vector<std::vector<Place>> order;  ///< as Program::order
 };
 

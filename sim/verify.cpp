@@ -95,11 +95,11 @@ class InOrder {
     const auto rank = static_cast<std::size_t>(circle.front().action.rank);
     const Action& first =
         program_.order[rank][static_cast<std::size_t>(circle.front().action.index)];
-    throw base::Error(
-        index_.where(first),
-        circle.size() == 1 ? "rank " + std::to_string(rank) + " waits for itself for ever"
-                           : "ranks wait for each other for ever",
-        circle_text(program_, index_, circle));
+    throw base::Error(index_.where(first),
+                      circle.size() == 1
+                          ? "rank " + std::to_string(rank) + " waits for itself for ever"
+                          : "ranks wait for each other for ever",
+                      circle_text(program_, index_, circle));
   }
 
   const Program& program_;

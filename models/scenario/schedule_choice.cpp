@@ -119,8 +119,7 @@ ScheduleChoice read_schedule(const base::Document& document, const base::Value* 
   } else {
     choice.name = fields.text("name");
   }
-  const ScheduleTraits* traits =
-      choice.file.empty() ? schedule_traits(choice.name) : nullptr;
+  const ScheduleTraits* traits = choice.file.empty() ? schedule_traits(choice.name) : nullptr;
   choice.chunks =
       static_cast<int>(fields.integer("chunks", 1, 10'000, traits == nullptr ? 1 : traits->chunks));
   choice.dispatch = fields.choice<Dispatch>("dispatch", kDispatches, Dispatch::Fixed);

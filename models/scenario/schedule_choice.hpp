@@ -30,7 +30,7 @@ struct ScheduleChoice {
   std::string name = "1f1b";  ///< of a file: its path as written
   std::string file;           ///< the user's own order, relative to the working folder; empty: none
   std::string file_text;      ///< what it says; sim/program_file.hpp reads it
-  int chunks = 1;  ///< stages per rank
+  int chunks = 1;             ///< stages per rank
   Dispatch dispatch = Dispatch::Fixed;
   ScheduleOptions options;
 };

@@ -17,7 +17,8 @@ using paceline::tests::run_program;
 namespace {
 
 std::string run_with(const std::string& schedule, const std::string& more = "") {
-  return "run '" PACELINE_SOURCE "/tests/e2e/good/small.yaml' --set batch.global=16 --set schedule='" +
+  return "run '" PACELINE_SOURCE
+         "/tests/e2e/good/small.yaml' --set batch.global=16 --set schedule='" +
          schedule + "' " + more;
 }
 
@@ -62,7 +63,8 @@ TEST_CASE("list schedules explains every schedule", "[e2e]") {
   CHECK(all.exit_code == 0);
   for (const paceline::sim::Schedule& schedule : paceline::sim::schedules())
     CHECK(all.out.find(std::string(schedule.name) + ": ") != std::string::npos);
-  for (const char* word : {"  placement ", "  order ", "  bubble ", "  peak ", "  options ", "  paper "})
+  for (const char* word :
+       {"  placement ", "  order ", "  bubble ", "  peak ", "  options ", "  paper "})
     CHECK(all.out.find(word) != std::string::npos);
   const Ran one = run_program("list schedules 1f1b");
   CHECK(one.out.find("rank 0: 0F0 0F1 0BW0") != std::string::npos);

@@ -21,8 +21,8 @@ Program shuffled(std::uint64_t seed) {
   const auto below = [&](std::size_t n) {
     return std::min(n - 1, static_cast<std::size_t>(rng.uniform(0, static_cast<double>(n))));
   };
-  Program program = one_f_one_b(
-      {static_cast<int>(1 + below(4)), 1, static_cast<int>(1 + below(4))});
+  Program program =
+      one_f_one_b({static_cast<int>(1 + below(4)), 1, static_cast<int>(1 + below(4))});
   for (auto& order : program.order) {
     for (std::size_t swaps = below(4); swaps > 0; --swaps)
       std::swap(order[below(order.size())], order[below(order.size())]);
@@ -97,10 +97,9 @@ TEST_CASE("the circle named is a circle, and none is shorter", "[sim]") {
       const Wait& wait = circle[i];
       const auto& order = program.order[static_cast<std::size_t>(wait.action.rank)];
       bool needed = false;
-      index.for_each_need(order[static_cast<std::size_t>(wait.action.index)],
-                          [&](const Action& need) {
-                            needed = needed || index.position(need) == wait.need;
-                          });
+      index.for_each_need(
+          order[static_cast<std::size_t>(wait.action.index)],
+          [&](const Action& need) { needed = needed || index.position(need) == wait.need; });
       REQUIRE(needed);
       REQUIRE(circle[(i + 1) % circle.size()].action.rank == wait.need.rank);
     }

@@ -62,7 +62,7 @@ TEST_CASE("communication is passed over and fused pairs stay fused", "[sim]") {
   CHECK(parse_action_table(table, "t.csv").passed_over == 11);
 }
 
-TEST_CASE("what is wrong with a table is said where it stands", "[sim]") {
+TEST_CASE("what is wrong with a table of actions is said where it stands", "[sim]") {
   CHECK_THAT(error_of("0F0,0X1\n"), StartsWith("t.csv:1:5: unknown action '0X1'"));
   CHECK_THAT(error_of("0F0\n1F0, 1B\n"), StartsWith("t.csv:2:6: '1B' is no action"));
   CHECK_THAT(error_of("0F0,0B4294967296"), StartsWith("t.csv:1:5: the number in"));
