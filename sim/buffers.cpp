@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "sim/verify.hpp"
@@ -9,12 +11,14 @@ namespace {
 
 /// A message of one action to another rank.
 struct Send {
-  std::size_t boundary;  ///< pass and stage of the receiver
+  std::size_t boundary;
   Action receiver;
 };
 
 /// Blocking sends into buffers of `slots` messages: whether all ranks come to their end.
 class BlockingRun {
+  static constexpr auto kNone = static_cast<std::size_t>(-1);
+
  public:
   BlockingRun(const Program& program, int slots, const ProgramPlaces* places = nullptr)
       : program_(program),
@@ -25,8 +29,7 @@ class BlockingRun {
         sends_(index_.keys()),
         done_(index_.keys(), false),
         arrived_(index_.keys(), false),
-        receives_(index_.keys(), false),
-        buffered_(program.passes.size() * static_cast<std::size_t>(program.stages), 0) {
+        boundary_(index_.keys(), kNone) {
     for (const auto& order : program.order) {
       for (const Action& action : order) add_message(action);
     }
@@ -83,27 +86,32 @@ class BlockingRun {
                             " for " + index_.describe(need)});
     };
     const std::size_t key = index_.key(action);
-    if (receives_[key] && !arrived_[key]) return add(*index_.source(action));
+    if (boundary_[key] != kNone && !arrived_[key]) return add(*index_.source(action));
     index_.for_each_need(action, [&](const Action& need) {
       if (!done_[index_.key(need)]) add(need);
     });
   }
 
-  std::size_t boundary(const Action& receiver) const {
-    return receiver.pass * static_cast<std::size_t>(program_.stages) +
-           static_cast<std::size_t>(receiver.stage);
+  /// Pass, stage and rank of the receiver: copies of a stage on several ranks have buffers of their
+  /// own.
+  std::size_t boundary(const Action& receiver) {
+    const auto [entry, fresh] = boundaries_.try_emplace(
+        {receiver.pass, receiver.stage, index_.position(receiver).rank}, buffered_.size());
+    if (fresh) buffered_.push_back(0);
+    return entry->second;
   }
 
   void add_message(const Action& receiver) {
     const std::optional<Action> from = index_.source(receiver);
     if (!from || index_.position(*from).rank == index_.position(receiver).rank) return;
-    receives_[index_.key(receiver)] = true;
-    sends_[index_.key(*from)].push_back({boundary(receiver), receiver});
+    const std::size_t at = boundary(receiver);
+    boundary_[index_.key(receiver)] = at;
+    sends_[index_.key(*from)].push_back({at, receiver});
   }
 
   bool can_start(const Action& action) const {
     const std::size_t key = index_.key(action);
-    if (receives_[key] && !arrived_[key]) return false;
+    if (boundary_[key] != kNone && !arrived_[key]) return false;
     bool all = true;
     index_.for_each_need(action, [&](const Action& need) { all = all && done_[index_.key(need)]; });
     return all;
@@ -128,7 +136,7 @@ class BlockingRun {
     for (; next_[rank] < end; ++next_[rank]) {
       const Action& action = order[next_[rank]];
       const std::size_t key = index_.key(action);
-      if (receives_[key]) --buffered_[boundary(action)];
+      if (boundary_[key] != kNone) --buffered_[boundary_[key]];
       done_[key] = true;
       outbox.insert(outbox.end(), sends_[key].begin(), sends_[key].end());
     }
@@ -141,7 +149,9 @@ class BlockingRun {
   std::vector<std::size_t> next_;
   std::vector<std::vector<Send>> outbox_;  ///< by rank: what it waits to hand over
   std::vector<std::vector<Send>> sends_;   ///< by action
-  std::vector<bool> done_, arrived_, receives_;
+  std::vector<bool> done_, arrived_;
+  std::vector<std::size_t> boundary_;  ///< by action: where its input is buffered, or kNone
+  std::map<std::tuple<std::uint8_t, std::int16_t, std::int32_t>, std::size_t> boundaries_;
   std::vector<int> buffered_;  ///< by boundary
 };
 

@@ -34,8 +34,9 @@ std::vector<int> peak_in_flight(const Program& program, const ActionIndex& index
 /// has none of them. Messages name lines of the file the Program came from, where `places` are.
 void verify(const Program& program, const ProgramPlaces* places = nullptr);
 
-/// Whether the Program ends when each boundary (pass, receiving stage) buffers `slots` messages and
-/// a rank with a message for a full buffer waits. A buffered message leaves when its action starts.
+/// Whether the Program ends when each boundary (pass, receiving stage and rank) buffers `slots`
+/// messages and a rank with a message for a full buffer waits. A buffered message leaves when its
+/// action starts.
 bool runs_with_buffers(const Program& program, int slots);
 
 /// The fewest slots with which it ends. `program` must pass verify().
