@@ -18,16 +18,18 @@ struct Bar {
   int stage, microbatch;
 };
 
-/// The shortest action is one column wide, unless that makes more than this.
+/// Every action is as wide as the name of its pass, unless that makes more columns than this.
 constexpr double kMostColumns = 160;
 
 double columns_per_unit(const ScheduleSample& s) {
-  double shortest = s.timeline.makespan;
+  double columns = 0;
   for (const Task& task : s.graph.tasks) {
-    if (task.kind == TaskKind::Action && task.seconds > 0)
-      shortest = std::min(shortest, task.seconds);
+    if (task.kind != TaskKind::Action || task.seconds <= 0) continue;
+    const sim::Action& action = s.program.order[task.lane][task.origin];
+    const auto letters = static_cast<double>(s.program.passes[action.pass].name.size());
+    columns = std::max(columns, letters / task.seconds);
   }
-  return std::min(1 / shortest, kMostColumns / s.timeline.makespan);
+  return std::min(columns, kMostColumns / s.timeline.makespan);
 }
 
 std::vector<std::vector<Bar>> bars_of(const ScheduleSample& s) {

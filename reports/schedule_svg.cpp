@@ -34,16 +34,22 @@ constexpr std::array<std::string_view, 6> kMore{svg::colour::kSky,    svg::colou
                                                 svg::colour::kYellow, svg::colour::kVermilion,
                                                 svg::colour::kBlue,   svg::colour::kGreen};
 
-std::string_view fill_of(const sim::Program& program, std::size_t pass) {
+/// B and BW are both green; where a Program has both, BW is darker.
+std::string fill_of(const sim::Program& program, std::size_t pass) {
+  const bool both = program.passes[pass].name == "BW" &&
+                    std::any_of(program.passes.begin(), program.passes.end(),
+                                [](const sim::Pass& other) { return other.name == "B"; });
+  if (both) return svg::mix(svg::colour::kGreen, svg::colour::kInk, 0.5);
   std::size_t unknown = 0;
   for (std::size_t i = 0; i < program.passes.size(); ++i) {
     const auto* look = std::find_if(kLooks.begin(), kLooks.end(), [&](const Look& l) {
       return l.pass == program.passes[i].name;
     });
-    if (i == pass) return look != kLooks.end() ? look->fill : kMore[unknown % kMore.size()];
+    if (i == pass)
+      return std::string(look != kLooks.end() ? look->fill : kMore[unknown % kMore.size()]);
     if (look == kLooks.end()) ++unknown;
   }
-  return svg::colour::kInk;
+  return std::string(svg::colour::kInk);
 }
 
 std::string words_of(std::string_view pass) {
@@ -125,7 +131,10 @@ void draw_legend(svg::Picture& picture, const sim::Program& program) {
     picture.text(x + 17, 46, words, {.size = 11});
     x += 17 + svg::text_width(words, 11) + 14;
   }
-  if (program.stages > static_cast<int>(program.order.size()))
+  const auto stages = stages_by_rank(program);
+  const bool several = std::any_of(stages.begin(), stages.end(),
+                                   [](const std::vector<int>& own) { return own.size() > 1; });
+  if (several)
     picture.text(x, 46, "lighter: later stages of the rank",
                  {.size = 11, .fill = svg::colour::kGrey});
 }
