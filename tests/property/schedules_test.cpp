@@ -46,6 +46,12 @@ const std::vector<Case>& cases() {
   return all;
 }
 
+/// The schedules with looping placement and a whole backward, whose closed forms are checked here.
+bool is_looping(const Case& c) {
+  const std::string_view name = c.schedule->name;
+  return name == "gpipe" || name == "1f1b" || name == "interleaved-1f1b" || name == "breadth-first";
+}
+
 std::string name_of(const Case& c) {
   return std::string(c.schedule->name) + " p" + std::to_string(c.shape.ranks) + " v" +
          std::to_string(c.shape.chunks) + " m" + std::to_string(c.shape.microbatches);
@@ -115,6 +121,7 @@ TEST_CASE("every program is complete, runs and frees what it stores", "[sim]") {
     INFO(name_of(c));
     REQUIRE(c.program.order.size() == static_cast<std::size_t>(c.shape.ranks));
     REQUIRE_NOTHROW(verify(c.program));
+    if (!is_looping(c)) continue;
     for (std::size_t rank = 0; rank < c.program.order.size(); ++rank) {
       for (const Action& action : c.program.order[rank]) {
         REQUIRE(static_cast<std::size_t>(action.stage % c.shape.ranks) == rank);
@@ -130,11 +137,15 @@ TEST_CASE("every program reads back from its text", "[sim]") {
   }
 }
 
-TEST_CASE("one buffer slot per boundary is enough, but for breadth-first", "[sim]") {
+TEST_CASE("one buffer slot per boundary is enough, but for breadth-first and gis", "[sim]") {
   for (const Case& c : cases()) {
     INFO(name_of(c));
     const bool needs_room = c.schedule->name == "breadth-first" && c.shape.chunks > 1;
-    if (!needs_room) {
+    if (c.schedule->name == "gis") {
+      // The last ranks are through a chunk of a group while the first ones, a backward behind, are
+      // not ready for the next.
+      REQUIRE(runs_with_buffers(c.program, (c.shape.ranks + 1) / 2));
+    } else if (!needs_room) {
       REQUIRE(runs_with_buffers(c.program, 1));
     } else {
       // The first rank starts the next chunk after m microbatches; by then the last one has sent
@@ -147,6 +158,7 @@ TEST_CASE("one buffer slot per boundary is enough, but for breadth-first", "[sim
 TEST_CASE("uniform stages take the time of the closed form", "[sim]") {
   const double forward = 1, backward = 2.25;
   for (const Case& c : cases()) {
+    if (!is_looping(c)) continue;
     INFO(name_of(c));
     const int p = c.shape.ranks, v = c.shape.chunks, m = c.shape.microbatches;
     const double chunk = (forward + backward) / v;
@@ -169,11 +181,16 @@ TEST_CASE("the makespan is at least the busiest rank and the longest chain", "[s
     std::vector<double> busy(graph.lanes.size() * kStreams, 0);
     for (const Task& task : graph.tasks) busy[stream_slot(task)] += task.seconds;
     for (const double seconds : busy) REQUIRE(timeline.makespan >= seconds - 1e-9);
-    double chain = 0;
-    for (const StageTime& s : times.stages) {
-      chain += s.forward.value + s.input_gradient.value + s.weight_gradient.value;
+    double chain = 0;  // of one microbatch there and back; W of a split backward is no part of it
+    const bool split = c.program.passes.size() > 2;
+    const ActionIndex index(c.program);
+    Action forward, before;
+    for (forward.stage = 0; forward.stage < c.program.stages; before = forward, ++forward.stage) {
+      const StageTime& s = times.stages[static_cast<std::size_t>(forward.stage)];
+      chain += s.forward.value + s.input_gradient.value + (split ? 0 : s.weight_gradient.value);
+      const bool crosses = index.position(forward).rank != index.position(before).rank;
+      chain += crosses ? 2 * times.hop.value : 0;
     }
-    if (c.shape.ranks > 1) chain += 2 * (c.shape.stages() - 1) * times.hop.value;
     REQUIRE(timeline.makespan >= chain - 1e-9);
     REQUIRE(timeline.makespan == *std::max_element(timeline.finish.begin(), timeline.finish.end()));
   }
@@ -195,7 +212,7 @@ TEST_CASE("no action starts before what it needs has ended", "[sim]") {
     for (const auto& order : c.program.order) {
       for (const Action& action : order) {
         index.for_each_need(action, [&](const Action& need) {
-          const bool remote = need.stage % c.shape.ranks != action.stage % c.shape.ranks;
+          const bool remote = index.position(need).rank != index.position(action).rank;
           const double hop = remote ? times.hop.value : 0;
           REQUIRE(timeline.start[task_of[index.key(action)]] >=
                   timeline.finish[task_of[index.key(need)]] + hop - 1e-12);
