@@ -11,7 +11,7 @@ namespace paceline::sim {
 namespace {
 
 void check_limit(const PipelineShape& shape, const char* name) {
-  check_chunks(shape, name, 1);
+  check_one_chunk(shape, name);
   const double limit = shape.options.memory_limit;
   if (limit == 0 || limit >= 1) return;
   throw base::Error(std::string("schedule ") + name,

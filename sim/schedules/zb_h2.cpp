@@ -8,7 +8,7 @@ namespace paceline::sim {
 // and only a step that waits for no common barrier gains from it. Fewer than 2 * ranks - 1
 // microbatches run too, with idle ramps.
 Program zb_h2(const PipelineShape& shape) {
-  check_chunks(shape, "zb-h2", 1);
+  check_one_chunk(shape, "zb-h2");
   return staggered_program(shape, 2);
 }
 
