@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <string>
 #include <vector>
 
 #include "base/units.hpp"
@@ -16,9 +17,17 @@ struct StageTime {
   base::Bytes freed_by_input = {};
 };
 
+/// Of one action of a pass other than F, B, W and BW.
+struct PassTime {
+  std::string pass;  ///< by name
+  base::Seconds seconds;
+};
+
 struct StageTimes {
   std::vector<StageTime> stages;  ///< by stage
   base::Seconds hop;              ///< latency of one message between ranks; the sender goes on
+  /// The same on every stage. Updates U and norms N that are not named take no time.
+  std::vector<PassTime> others = {};
 };
 
 /// The same time on every stage.

@@ -11,13 +11,18 @@ namespace {
 
 constexpr TaskId kNoMessage = 0xffffffffU;
 
-base::Seconds time_of(const Pass& pass, const StageTime& time) {
+base::Seconds time_of(const Pass& pass, std::size_t stage, const StageTimes& times) {
+  const StageTime& time = times.stages[stage];
   if (pass.name == "F") return time.forward;
   if (pass.name == "B") return time.input_gradient;
   if (pass.name == "W") return time.weight_gradient;
   if (pass.name == "BW") return time.input_gradient + time.weight_gradient;
+  for (const PassTime& other : times.others) {
+    if (other.pass == pass.name) return other.seconds;
+  }
+  if (pass.name == "U" || pass.name == "N") return {};
   throw base::Error("program", "pass " + pass.name + " has no stage time",
-                    "stage times are given for F, B, W and BW");
+                    "stage times are given for F, B, W and BW, and others by name");
 }
 
 /// Segments in the order (pass, stage), then one for messages down and one for messages up.
@@ -33,7 +38,7 @@ void add_segments(const Program& program, const StageTimes& times, TaskGraph& gr
       const StageTime& time = times.stages[stage];
       Segment segment;
       segment.name = pass.name + " stage " + std::to_string(stage);
-      segment.parts[static_cast<std::size_t>(Part::Compute)] = time_of(pass, time).value;
+      segment.parts[static_cast<std::size_t>(Part::Compute)] = time_of(pass, stage, times).value;
       if (stores[i]) {
         segment.at_start.push_back({MemoryPart::Activations, time.activation.value});
       }
@@ -124,7 +129,7 @@ class Builder {
     Task task;
     const auto stage = static_cast<std::size_t>(action.stage);
     const Pass& pass = program_.passes[action.pass];
-    task.seconds = time_of(pass, times_.stages[stage]).value;
+    task.seconds = time_of(pass, stage, times_).value;
     task.lane = static_cast<std::uint32_t>(at.rank);
     task.origin = static_cast<std::uint32_t>(at.index);
     task.segment = static_cast<std::uint16_t>(action.pass * times_.stages.size() + stage);

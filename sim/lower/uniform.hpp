@@ -12,7 +12,7 @@ namespace paceline::sim {
 /// PpUp of the sender for every stage boundary that crosses ranks. BW takes the time of B and W; a
 /// fused group waits for everything its members need. Tasks are added in execution order, so
 /// engines need no search. Throws base::Error for a Program that cannot run, for passes without a
-/// time (others than F, B, W, BW), and when `times.stages` does not have one entry per stage.
+/// time, and when `times.stages` does not have one entry per stage.
 TaskGraph timed(const Program& program, const StageTimes& times);
 
 }  // namespace paceline::sim

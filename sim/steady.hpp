@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "sim/program.hpp"
+#include "sim/task_graph.hpp"
+
+/// What a step takes where the pipeline never flushes: the piece of the run that a Program is has a
+/// beginning and an end, a step in its middle has neither.
+namespace paceline::sim {
+
+/// Seconds between corresponding actions one step apart, a step being `microbatches` microbatches:
+/// on the lane with most compute, from the end of one gradient (W or BW) to the end of the one a
+/// whole number of steps later, as many steps as fit between the first and the last quarter of the
+/// Program (at least one), divided by their number. `graph` has one lane per rank, or rank classes
+/// whose lanes count through the ranks again and again. Throws base::Error when the Program has
+/// fewer than two steps.
+double steady_period(const Program& program, const TaskGraph& graph, const Timeline& timeline,
+                     int microbatches);
+
+/// Microbatches of a Program long enough for steady_period: steps of `microbatches` that cover
+/// `windows` (the microbatches between updates) twice in the middle half, and the fill of
+/// `ranks` before it.
+int steady_microbatches(int ranks, int microbatches, int window);
+
+}  // namespace paceline::sim
