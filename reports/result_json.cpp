@@ -5,6 +5,7 @@
 #include "base/json.hpp"
 #include "reports/names.hpp"
 #include "reports/network.hpp"
+#include "reports/staleness.hpp"
 
 namespace paceline::reports {
 
@@ -284,6 +285,10 @@ std::string to_json(const Answer& answer) {
     json.key("network");
     write_network(json, *answer.result.network, answer.result.step_time);
   }
+  if (answer.result.staleness) {
+    json.key("staleness");
+    write_staleness(json, *answer.result.staleness);
+  }
   texts(json, "assumptions", answer.result.assumptions);
   texts(json, "warnings", answer.result.warnings);
   json.end_object();
@@ -310,6 +315,7 @@ Answer read_answer(const base::Document& document) {
   read_memory(from.map("memory"), answer);
   read_open_list(from.map("traffic_bytes"), stream_keys(), answer.result.traffic_bytes);
   if (from.has("network")) answer.result.network = read_network(from.map("network"));
+  if (from.has("staleness")) answer.result.staleness = read_staleness(from.map("staleness"));
   answer.result.assumptions = from.text_list("assumptions");
   answer.result.warnings = from.text_list("warnings");
   from.done();

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "reports/names.hpp"
 #include "reports/network.hpp"
+#include "reports/staleness.hpp"
 
 namespace paceline::reports {
 
@@ -276,6 +277,8 @@ std::string to_text(const Answer& answer, const TextStyle& style) {
   time_table(lines, answer, style);
   memory(lines, answer, style);
   traffic(lines, answer, style);
+  if (answer.result.staleness)
+    labelled(lines, "Staleness", describe(*answer.result.staleness), style);
   if (answer.result.network) {
     const Lines more = network_lines(*answer.result.network, answer.result.step_time, style);
     lines.insert(lines.end(), more.begin(), more.end());

@@ -118,6 +118,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
     // Asked for and not done: more than an assumption.
     for (const std::string& a : p.graph.network.assumptions) p.result.warnings.push_back(a);
   }
+  if (has_updates(p.program)) p.result.staleness = staleness(p.program);
   if (simgrid) p.result.fidelity = kFidelities[static_cast<std::size_t>(options.fidelity)].name;
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   return p;

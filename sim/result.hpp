@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/staleness.hpp"
 #include "sim/task_graph.hpp"
 
 namespace paceline::sim {
@@ -67,6 +68,7 @@ struct Result {
   std::vector<MemoryPeak> memory;                ///< per lane
   std::array<double, kStreams> traffic_bytes{};  ///< sent by all ranks in one step, by stream
   std::optional<NetworkResult> network;
+  std::optional<Staleness> staleness;  ///< where updates stand in the Program
   std::vector<std::string> assumptions, warnings;
   bool fits() const;
 };
