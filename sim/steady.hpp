@@ -16,9 +16,9 @@ namespace paceline::sim {
 double steady_period(const Program& program, const TaskGraph& graph, const Timeline& timeline,
                      int microbatches);
 
-/// Microbatches of a Program long enough for steady_period: steps of `microbatches` that cover
-/// `windows` (the microbatches between updates) twice in the middle half, and the fill of
-/// `ranks` before it.
+/// Microbatches of a Program long enough for steady_period, whole steps of `microbatches`: its
+/// middle half holds at least two steps and two `window`s (microbatches between updates), and its
+/// first quarter the fill of `ranks` ranks (up to two microbatches each).
 int steady_microbatches(int ranks, int microbatches, int window);
 
 }  // namespace paceline::sim
