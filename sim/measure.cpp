@@ -87,7 +87,8 @@ struct LaneSpan {
   double covered = 0;  ///< until when it has been busy
 };
 
-void measure_bubble(const TaskGraph& graph, const Timeline& timeline, Result& result) {
+void measure_bubble(const TaskGraph& graph, const Timeline& timeline,
+                    const std::optional<SteadyState>& steady, Result& result) {
   std::vector<LaneSpan> spans(graph.lanes.size());
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
@@ -110,6 +111,11 @@ void measure_bubble(const TaskGraph& graph, const Timeline& timeline, Result& re
     longest = std::max(longest, span.last - span.first);
   }
   if (last <= first) return;
+  if (steady) {  // every stage runs all the time: the two are one
+    result.bubble_makespan = 1 - busy / steady->piece / steady->period();
+    result.bubble_longest_stage = result.bubble_makespan;
+    return;
+  }
   result.bubble_makespan = 1 - busy / (last - first);
   result.bubble_longest_stage = 1 - busy / longest;
 }
@@ -126,7 +132,9 @@ double peak_flops(const models::Scenario& s) {
   return sum;
 }
 
-void measure_rates(const models::Scenario& s, const TaskGraph& graph, Result& result) {
+/// `piece`: steps of work in the graph.
+void measure_rates(const models::Scenario& s, const TaskGraph& graph, double piece,
+                   Result& result) {
   const double samples = static_cast<double>(s.batch.global);
   result.samples_per_s = samples / result.step_time;
   result.tokens_per_s = samples * static_cast<double>(s.batch.sequence) / result.step_time;
@@ -140,6 +148,7 @@ void measure_rates(const models::Scenario& s, const TaskGraph& graph, Result& re
   for (const Task& task : graph.tasks) {
     times[task.segment] += static_cast<double>(graph.lanes[task.lane].members);
   }
+  for (double& n : times) n /= piece;
   for (std::size_t k = 0; k < times.size(); ++k) {
     const Segment& segment = graph.segments[k];
     result.hardware_flops += segment.flops * times[k];
@@ -273,9 +282,11 @@ std::vector<TaskId> by_start(const TaskGraph& graph, const Timeline& timeline, s
 
 }  // namespace
 
-PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::uint32_t lane) {
+PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::uint32_t lane,
+                         double from, double to) {
   PartSeconds parts{};
-  double busy_until = 0;
+  double busy_until = from;
+  to = std::min(to, timeline.makespan);
   std::vector<TaskId> tail;
   for (const TaskId t : by_start(graph, timeline, lane)) {
     const Task& task = graph.tasks[t];
@@ -283,24 +294,34 @@ PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::
       if (waits_on(task)) tail.push_back(t);
       continue;
     }
-    if (timeline.start[t] > busy_until) {
-      blame_gap(graph, timeline, t, busy_until, timeline.start[t], parts);
+    const double start = timeline.start[t], finish = timeline.finish[t];
+    if (from > 0 && finish <= from) continue;
+    const double until = std::min(start, to);
+    if (until > busy_until) blame_gap(graph, timeline, t, busy_until, until, parts);
+    if (start >= to && to < timeline.makespan) return parts;
+    const double inside = std::min(finish, to) - std::max(start, from);
+    if (inside < finish - start) {
+      PartSeconds whole{};
+      add_task(graph, task, finish - start, whole);
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        parts[i] += whole[i] * inside / (finish - start);
+    } else {
+      add_task(graph, task, finish - start, parts);
     }
-    add_task(graph, task, timeline.finish[t] - timeline.start[t], parts);
-    busy_until = std::max(busy_until, timeline.finish[t]);
+    busy_until = std::max(busy_until, std::min(finish, to));
   }
   std::erase_if(tail, [&](TaskId t) { return timeline.finish[t] <= busy_until; });
   std::sort(tail.begin(), tail.end(),
             [&](TaskId a, TaskId b) { return timeline.start[a] < timeline.start[b]; });
   double cursor = busy_until;
   for (const TaskId t : tail) {
-    const double start = std::max(cursor, timeline.start[t]);
+    const double start = std::min(std::max(cursor, timeline.start[t]), to);
     at(parts, Part::Bubble) += start - cursor;
-    const double end = std::max(start, timeline.finish[t]);
+    const double end = std::max(start, std::min(timeline.finish[t], to));
     at(parts, blame(graph, graph.tasks[t])) += end - start;
     cursor = end;
   }
-  at(parts, Part::Bubble) += std::max(0.0, timeline.makespan - cursor);
+  at(parts, Part::Bubble) += std::max(0.0, to - cursor);
   return parts;
 }
 
@@ -370,20 +391,25 @@ std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& ti
   return peaks;
 }
 
-Result measure(const models::Scenario& s, const TaskGraph& graph, const Timeline& timeline) {
+Result measure(const models::Scenario& s, const TaskGraph& graph, const Timeline& timeline,
+               const std::optional<SteadyState>& steady) {
   Result result;
   result.engine = "reference";
-  result.step_time = timeline.makespan;
+  result.step_time = steady ? steady->period() : timeline.makespan;
   const double residual = band_of(s);
   result.step_time_low = result.step_time * (1 - residual);
   result.step_time_high = result.step_time * (1 + residual);
-  measure_rates(s, graph, result);
-  measure_bubble(graph, timeline, result);
+  measure_rates(s, graph, steady ? steady->piece : 1, result);
+  measure_bubble(graph, timeline, steady, result);
   const std::vector<double> compute = compute_seconds(graph);
   result.critical_lane =
       static_cast<int>(std::max_element(compute.begin(), compute.end()) - compute.begin());
-  result.breakdown =
-      breakdown_of(graph, timeline, static_cast<std::uint32_t>(result.critical_lane));
+  const auto lane = static_cast<std::uint32_t>(result.critical_lane);
+  result.breakdown = steady ? breakdown_of(graph, timeline, lane, steady->from, steady->to)
+                            : breakdown_of(graph, timeline, lane);
+  if (steady) {
+    for (double& seconds : result.breakdown) seconds /= steady->steps;
+  }
   result.memory = replay_memory(graph, timeline);
   result.assumptions = s.assumptions;
   assume_overlap(s, graph, result);

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <limits>
+#include <optional>
+
 #include "models/scenario/scenario.hpp"
 #include "sim/result.hpp"
+#include "sim/steady.hpp"
 #include "sim/task_graph.hpp"
 
 /// From a timeline to the figures people ask for (definitions: docs/formats.md, section Result).
 namespace paceline::sim {
 
-Result measure(const models::Scenario& scenario, const TaskGraph& graph, const Timeline& timeline);
+/// With `steady`, of one of the steps the timeline repeats; memory is always that of all of it.
+Result measure(const models::Scenario& scenario, const TaskGraph& graph, const Timeline& timeline,
+               const std::optional<SteadyState>& steady = {});
 
-/// Each instant of the lane goes to the first of compute > communication waited for > host >
-/// bubble; adds up to the makespan.
-PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::uint32_t lane);
+/// Each instant of the lane between `from` and `to` (at most the makespan) goes to the first of
+/// compute > communication waited for > host > bubble; adds up to their distance.
+PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::uint32_t lane,
+                         double from = 0, double to = std::numeric_limits<double>::infinity());
 
 /// Peaks of every lane from replaying allocations and frees along the timeline.
 std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& timeline);

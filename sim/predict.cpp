@@ -13,6 +13,7 @@
 #include "sim/offload.hpp"
 #include "sim/program_file.hpp"
 #include "sim/schedules/schedule.hpp"
+#include "sim/steady.hpp"
 #include "sim/verify.hpp"
 
 namespace paceline::sim {
@@ -69,6 +70,11 @@ Program read_program(const models::Scenario& scenario, const models::Plan& plan,
   return std::move(file.program);
 }
 
+bool flushes(const models::Scenario& scenario) {
+  const models::ScheduleTraits* traits = models::schedule_traits(scenario.schedule.name);
+  return !scenario.schedule.file.empty() || traits == nullptr || !traits->asynchronous;
+}
+
 }  // namespace
 
 Program make_program(const models::Scenario& scenario, const models::Plan& plan,
@@ -83,6 +89,10 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan,
   try {
     PipelineShape shape{scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches};
     shape.options = scenario.schedule.options;
+    if (!flushes(scenario)) {  // a piece of an endless run, long enough to repeat
+      const int window = std::max(shape.options.update_every, shape.ranks);
+      shape.microbatches = steady_microbatches(shape.ranks, shape.microbatches, window);
+    }
     if (schedule.uses_times) shape.times = stage_times(scenario, plan);
     Program program = schedule.build(shape);
     if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);
@@ -104,7 +114,11 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
       {.inner = options.inner, .network = shared, .chunks = options.fidelity == Fidelity::Chunk});
   const EngineOptions engine{scenario.schedule.dispatch};
   p.timeline = simgrid ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
-  p.result = measure(scenario, p.graph, p.timeline);
+  const auto steady = [&](const Timeline& timeline) {
+    return flushes(scenario) ? std::optional<SteadyState>()
+                             : steady_state(p.program, p.graph, timeline, p.plan.microbatches);
+  };
+  p.result = measure(scenario, p.graph, p.timeline, steady(p.timeline));
   for (std::string& note : notes) p.result.warnings.push_back(std::move(note));
   for (std::string& warning : models::unclaimed_groups(p.plan, scenario))
     p.result.warnings.push_back(std::move(warning));
@@ -113,7 +127,9 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   for (std::string& warning : models::ignored_by_engine(scenario.cluster, shared))
     p.result.warnings.push_back(std::move(warning));
   if (shared) {
-    const double alone = run_reference(p.graph, engine).makespan;
+    const Timeline unshared = run_reference(p.graph, engine);
+    const std::optional<SteadyState> repeats = steady(unshared);
+    const double alone = repeats ? repeats->period() : unshared.makespan;
     p.result.network = measure_network(p.graph, p.timeline, alone);
     // Asked for and not done: more than an assumption.
     for (const std::string& a : p.graph.network.assumptions) p.result.warnings.push_back(a);

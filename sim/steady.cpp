@@ -40,8 +40,8 @@ std::vector<double> gradient_ends(const Program& program, const TaskGraph& graph
 
 }  // namespace
 
-double steady_period(const Program& program, const TaskGraph& graph, const Timeline& timeline,
-                     int microbatches) {
+SteadyState steady_state(const Program& program, const TaskGraph& graph, const Timeline& timeline,
+                         int microbatches) {
   const int steps = microbatches < 1 ? 0 : program.microbatches / microbatches;
   if (steps < 2) {
     throw base::Error("program",
@@ -57,7 +57,17 @@ double steady_period(const Program& program, const TaskGraph& graph, const Timel
   PACELINE_CHECK(step > 0);
   const std::size_t count = std::max<std::size_t>(1, ends.size() / 2 / step);
   const std::size_t first = std::min(ends.size() / 4, ends.size() - 1 - count * step);
-  return (ends[first + count * step] - ends[first]) / static_cast<double>(count);
+  SteadyState state;
+  state.from = ends[first];
+  state.to = ends[first + count * step];
+  state.steps = static_cast<double>(count);
+  state.piece = static_cast<double>(program.microbatches) / microbatches;
+  return state;
+}
+
+double steady_period(const Program& program, const TaskGraph& graph, const Timeline& timeline,
+                     int microbatches) {
+  return steady_state(program, graph, timeline, microbatches).period();
 }
 
 int steady_microbatches(int ranks, int microbatches, int window) {
