@@ -22,7 +22,7 @@ reports::Answer stale_answer() {
   s.mismatch = 1;
   s.versions = {3, 1};
   prediction.result.staleness = s;
-  return make_answer(tests::example_scenario(), prediction, "paceline run x.yaml");
+  return reports::make_answer(tests::example_scenario(), prediction, "paceline run x.yaml");
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -40,8 +40,8 @@ TEST_CASE("staleness is part of results with updates and reads back", "[reports]
   REQUIRE(read.result.staleness);
   CHECK(read.result.staleness->versions == std::vector<int>{3, 1});
   CHECK(to_json(read) == json);
-  const reports::Answer plain = make_answer(tests::example_scenario(), tests::example_prediction(),
-                                            "paceline run x.yaml");
+  const reports::Answer plain = reports::make_answer(
+      tests::example_scenario(), tests::example_prediction(), "paceline run x.yaml");
   CHECK(to_json(plain).find("staleness") == std::string::npos);
 }
 
@@ -55,5 +55,6 @@ TEST_CASE("an edited staleness is refused", "[reports]") {
 TEST_CASE("the report says how late gradients are", "[reports]") {
   const std::string text = to_text(stale_answer(), {});
   CHECK(text.find("gradients up to 2 updates late, 1.67 on average") != std::string::npos);
-  CHECK(describe(sim::Staleness{}) == "gradients are applied to the weights they were made of");
+  CHECK(reports::describe(sim::Staleness{}) ==
+        "gradients are applied to the weights they were made of");
 }

@@ -12,7 +12,7 @@ using namespace paceline;
 namespace {
 
 sim::Prediction small(const std::string& schedule) {
-  return sim::predict(tests::small_gpt(
+  return sim::predict(::tests::small_gpt(
       "cluster: {preset: dgx-a100, nodes: 4}\nparallel: {tp: 8, pp: 4}\nschedule: " + schedule));
 }
 
