@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "reports/staleness.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/lower/uniform.hpp"
 #include "sim/verify.hpp"
@@ -107,17 +108,21 @@ std::string to_text(const PipelineShape& shape) {
 
 std::vector<std::pair<std::string, std::string>> figure_rows(const ScheduleSample& s) {
   const ScheduleFigures f = figures(s);
-  return {{"shape", to_text(s.shape)},
-          {"work", neat(f.work)},
-          {"makespan", neat(f.makespan)},
-          {"idle of the makespan",
-           neat(f.makespan - f.work) + " (" + base::format_percent(f.bubble()) + ")"},
-          {"longest stage", neat(f.longest_stage)},
-          {"idle of the longest stage",
-           neat(f.longest_stage - f.work) + " (" + base::format_percent(f.longest_bubble()) + ")"},
-          {"peak activations", range_text(f.peak)},
-          {"receive buffers", std::to_string(f.buffers)},
-          {"messages per microbatch", neat(f.messages)}};
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"shape", to_text(s.shape)},
+      {"work", neat(f.work)},
+      {"makespan", neat(f.makespan)},
+      {"idle of the makespan",
+       neat(f.makespan - f.work) + " (" + base::format_percent(f.bubble()) + ")"},
+      {"longest stage", neat(f.longest_stage)},
+      {"idle of the longest stage",
+       neat(f.longest_stage - f.work) + " (" + base::format_percent(f.longest_bubble()) + ")"},
+      {"peak activations", range_text(f.peak)},
+      {"receive buffers", std::to_string(f.buffers)},
+      {"messages per microbatch", neat(f.messages)}};
+  if (sim::has_updates(s.program))
+    rows.emplace_back("staleness", describe(sim::staleness(s.program)));
+  return rows;
 }
 
 std::string figures_text(const ScheduleSample& s) {
