@@ -58,6 +58,7 @@ struct Cell {
   std::int32_t applied = kNever;   ///< version its gradient is applied to
   std::int32_t backward = kNever;  ///< version there when its first backward ran
   std::int32_t read = kNever;      ///< version its forward read
+  bool fill = false;               ///< no backward of its stage had run before its forward
 };
 
 /// Replays the Program over the versions of its weights.
@@ -72,7 +73,8 @@ class Replay {
         cells_(static_cast<std::size_t>(program.stages) *
                static_cast<std::size_t>(program.microbatches) *
                static_cast<std::size_t>(program.slices)),
-        totals_(copies_.count(), 0) {
+        totals_(copies_.count(), 0),
+        started_(copies_.count(), false) {
     result_.delay_by_stage.assign(static_cast<std::size_t>(program.stages), 0);
     result_.mismatch_by_stage = result_.delay_by_stage;
     result_.versions.assign(program.order.size(), 1);
@@ -102,10 +104,17 @@ class Replay {
   void note_versions() {
     for (const Position at : order_) {
       const Action& action = action_at(at);
-      std::int32_t& version = totals_[copies_.of(action, at.rank)];
+      const std::size_t copy = copies_.of(action, at.rank);
+      std::int32_t& version = totals_[copy];
       Cell& c = cell(action);
-      if (direction(action) == Direction::Down && c.forward == kNever) c.forward = version;
-      if (direction(action) == Direction::Up && c.backward == kNever) c.backward = version;
+      if (direction(action) == Direction::Down && c.forward == kNever) {
+        c.forward = version;
+        c.fill = !started_[copy];
+      }
+      if (direction(action) == Direction::Up) {
+        if (c.backward == kNever) c.backward = version;
+        started_[copy] = true;
+      }
       if (gradient_[action.pass]) c.applied = version;
       if (update_[action.pass]) ++version;
     }
@@ -135,7 +144,7 @@ class Replay {
       if (!gradient_[action.pass]) continue;
       const Cell& c = cell(action);
       if (c.applied >= totals_[copies_.of(action, at.rank)]) continue;  // by no update
-      if (filled && c.forward == 0) continue;
+      if (filled && (c.fill || c.applied == 0)) continue;
       const auto stage = static_cast<std::size_t>(action.stage);
       const int delay = c.applied - c.read;
       if (result_.histogram.size() <= static_cast<std::size_t>(delay))
@@ -197,6 +206,7 @@ class Replay {
   const Copies copies_;
   std::vector<Cell> cells_;
   std::vector<std::int32_t> totals_;  ///< by copy: updates
+  std::vector<bool> started_;         ///< by copy: a backward has run
   Staleness result_;
 };
 

@@ -23,8 +23,8 @@
 /// - the *mismatch* of a backward is its version minus that of its forward.
 ///
 /// While the pipeline fills, delays are smaller. Gradients whose forward ran before the first
-/// update of its stage are counted only where there are no others, and those that the Program ends
-/// without applying never.
+/// backward of its stage and those of the first update are counted only where there are no others,
+/// and those that the Program ends without applying never.
 namespace paceline::sim {
 
 struct Staleness {

@@ -122,8 +122,8 @@ TEST_CASE("schedules refuse only the shapes they are not made for", "[sim]") {
   CHECK(accepted("gpipe") == 8 * 16);
   CHECK(accepted("1f1b") == 8 * 16);
   CHECK(accepted("breadth-first") == 8 * 16 * 4);
-  for (const char* one_stage : {"pipedream", "pipedream-2bw", "paci", "pipelined-backprop", "amdp",
-                                "rpd-pipedream"}) {
+  for (const char* one_stage :
+       {"pipedream", "pipedream-2bw", "paci", "pipelined-backprop", "amdp", "rpd-pipedream"}) {
     CHECK(accepted(one_stage) == 8 * 16);
   }
   int groups = 0;  // (p, m) with m a multiple of p
