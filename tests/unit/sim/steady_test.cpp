@@ -20,13 +20,13 @@ sim::Prediction small(const std::string& schedule) {
 
 TEST_CASE("a step without a flush is one of those that repeat", "[sim]") {
   const sim::Prediction flushed = small("1f1b");
-  for (const char* schedule : {"pipedream", "pipedream-2bw", "paci", "pipelined-backprop", "amdp"}) {
+  for (const char* schedule :
+       {"pipedream", "pipedream-2bw", "paci", "pipelined-backprop", "amdp"}) {
     CAPTURE(schedule);
     const sim::Prediction p = small(schedule);
     CHECK(p.program.microbatches >= 2 * p.plan.microbatches);
     CHECK(p.result.step_time < p.timeline.makespan / 2);
-    const double parts =
-        std::accumulate(p.result.breakdown.begin(), p.result.breakdown.end(), 0.0);
+    const double parts = std::accumulate(p.result.breakdown.begin(), p.result.breakdown.end(), 0.0);
     CHECK(parts == Approx(p.result.step_time));
     CHECK(p.result.model_flops == flushed.result.model_flops);
     CHECK(p.result.hardware_flops == Approx(flushed.result.hardware_flops));
