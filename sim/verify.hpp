@@ -43,7 +43,8 @@ bool runs_with_buffers(const Program& program, int slots);
 int required_buffers(const Program& program);
 
 /// Throws base::Error unless the Program ends with `slots` buffers (runs_with_buffers): the ring of
-/// ranks that wait for each other, what each waits for, and the fewest slots that work.
+/// ranks that wait for each other, what each waits for, and the fewest slots that work. `program`
+/// must pass verify().
 void check_buffers(const Program& program, int slots, const ProgramPlaces* places = nullptr);
 
 /// The tasks that determine the makespan, first to last: each starts when the one before ends.
