@@ -25,6 +25,8 @@ constexpr std::array<std::string_view, 10> kColumns{
     "schedule",        "ranks", "microbatches", "forward", "input_gradient",
     "weight_gradient", "hop",   "quantity",     "listed",  "note"};
 
+constexpr std::array<std::string_view, 2> kOptional{"activation", "freed_by_input"};
+
 /// The cells of one row by column.
 class Row {
  public:
@@ -47,6 +49,10 @@ class Row {
   }
   double number(std::string_view column, double low = 0) const {
     return number(column, at(column).text, low);
+  }
+  /// 0 where the table has no such column.
+  base::Bytes bytes(std::string_view column) const {
+    return base::Bytes(table_->find(column) < 0 ? 0 : number(column));
   }
   int count(std::string_view column) const {
     return static_cast<int>(base::parse_integer(at(column).text, where(column), 1, 1'000'000));
@@ -100,7 +106,8 @@ ScheduleRow read_row(const Row& cells) {
   const std::vector<double> f = column("forward"), b = column("input_gradient"),
                             w = column("weight_gradient");
   for (std::size_t s = 0; s < f.size(); ++s)
-    row.times.stages.push_back({base::Seconds(f[s]), base::Seconds(b[s]), base::Seconds(w[s]), {}});
+    row.times.stages.push_back({base::Seconds(f[s]), base::Seconds(b[s]), base::Seconds(w[s]),
+                                cells.bytes("activation"), cells.bytes("freed_by_input")});
   row.times.hop = base::Seconds(cells.number("hop"));
   row.quantity = cells.at("quantity").text;
   if (std::find(kQuantities.begin(), kQuantities.end(), row.quantity) == kQuantities.end()) {
@@ -119,7 +126,8 @@ void check_columns(const Table& table) {
       throw base::Error(table.file + ":1:1", "column " + std::string(name) + " is missing");
   }
   for (const Cell& cell : table.header) {
-    if (std::find(kColumns.begin(), kColumns.end(), cell.text) == kColumns.end())
+    if (std::find(kColumns.begin(), kColumns.end(), cell.text) == kColumns.end() &&
+        std::find(kOptional.begin(), kOptional.end(), cell.text) == kOptional.end())
       throw base::Error(table.where(cell), "unknown column " + base::quote(cell.text));
   }
 }
