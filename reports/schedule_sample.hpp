@@ -11,7 +11,7 @@
 namespace paceline::reports {
 
 /// A Program of the schedule with unit times: F, B and W of a rank take 1, so those of one of its
-/// stages 1/chunks and of a slice less; messages take none.
+/// stages 1/chunks and of a slice less; other passes the same, updates, norms and messages nothing.
 struct ScheduleSample {
   sim::PipelineShape shape;
   sim::Program program;

@@ -88,15 +88,18 @@ std::map<std::string, Layer> layers_of(const ScheduleSample& s, double scale) {
   for (TaskId t = 0; t < s.graph.tasks.size(); ++t) {
     const Task& task = s.graph.tasks[t];
     const double seconds = s.timeline.finish[t] - s.timeline.start[t];
-    if (task.kind != TaskKind::Action || seconds <= 0) continue;
+    if (task.kind != TaskKind::Action) continue;
     const Action& action = s.program.order[task.lane][task.origin];
     Layer& layer = layers[svg::mix(fill_of(s.program, action.pass), svg::colour::kPaper,
                                    shade_of(stages[task.lane], action.stage))];
     const double x = kLeft + s.timeline.start[t] * scale;
     const double y = kTop + static_cast<double>(task.lane) * (kBar + kGap);
-    const std::string width = svg::number(seconds * scale - 0.8);
-    layer.path += "M" + svg::number(x) + " " + svg::number(y) + "h" + width + "v" +
-                  svg::number(kBar) + "h-" + width + "z";
+    // What takes no time, an update, is a mark.
+    const bool mark = seconds <= 0;
+    const std::string width = svg::number(mark ? 3 : seconds * scale - 0.8);
+    layer.path += "M" + svg::number(mark ? x - 1.5 : x) + " " + svg::number(mark ? y - 2 : y) +
+                  "h" + width + "v" + svg::number(mark ? kBar + 4 : kBar) + "h-" + width + "z";
+    if (mark) continue;
     const std::string label = std::to_string(action.microbatch);
     if (svg::text_width(label, 11) < seconds * scale)
       layer.labels.push_back({x + seconds * scale / 2 - 0.4, y + kBar / 2 + 4, label});
@@ -108,7 +111,7 @@ void draw_frame(svg::Picture& picture, const sim::Schedule& schedule, const Sche
                 double scale) {
   const ScheduleFigures f = figures(s);
   picture.text(12, 22, schedule.name, {.size = 15, .bold = true});
-  picture.text(12 + svg::text_width(schedule.name, 16) + 12, 22,
+  picture.text(12 + svg::text_width(schedule.name, 18) + 12, 22,
                to_text(s.shape) + ": idle " + base::format_percent(f.bubble()) +
                    " of the makespan, " + base::format_percent(f.longest_bubble()) +
                    " of the longest stage",
