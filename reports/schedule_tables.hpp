@@ -25,8 +25,8 @@
 /// `ranks`, `microbatches`; `forward`, `input_gradient`, `weight_gradient`: of one microbatch on a
 /// rank, which its chunks share evenly, or a list with a blank between, of every stage; `hop`;
 /// `quantity`: makespan, longest_stage, bubble_rate, longest_stage_bubble_rate or peak_activations
-/// (microbatches on all layers of a rank); `listed`; `note`, for people. Where a schedule is searched
-/// under a memory limit also `activation`, what a microbatch stores on a stage, and
+/// (microbatches on all layers of a rank); `listed`; `note`, for people. Where a schedule is
+/// searched under a memory limit also `activation`, what a microbatch stores on a stage, and
 /// `freed_by_input`, what B frees of it. Any units serve as long as a row keeps to them.
 namespace paceline::reports {
 
