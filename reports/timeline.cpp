@@ -104,6 +104,7 @@ void place(Box& box, const Prediction& prediction, const Task& task, const sim::
       break;
     case Stream::PpDown:
     case Stream::PpUp:
+    case Stream::PpAll:
       box.row = 1;
       box.kind = Message;
       break;

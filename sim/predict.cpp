@@ -20,7 +20,8 @@ namespace paceline::sim {
 namespace {
 
 constexpr std::array<std::string_view, kStreams> kStreamNames{
-    "compute", "tp", "cp", "ep", "pp down", "pp up", "dp", "copy in", "copy out", "host", "none"};
+    "compute", "tp", "cp",      "ep",       "pp down", "pp up",
+    "pp all",  "dp", "copy in", "copy out", "host",    "none"};
 constexpr std::array<std::string_view, kParts> kPartNames{
     "compute",    "optimizer",  "codec",   "exposed_tp", "exposed_cp", "exposed_ep",
     "exposed_pp", "exposed_dp", "offload", "host",       "straggler",  "bubble"};

@@ -21,13 +21,14 @@ enum class Stream : std::uint8_t {
   Ep,
   PpDown,
   PpUp,
+  PpAll,  ///< collectives over the ranks of a pipeline
   Dp,
   CopyIn,
   CopyOut,
   Host,
   None
 };
-inline constexpr int kStreams = 11;  ///< None: a join; starts when its dependencies end, at once
+inline constexpr int kStreams = 12;  ///< None: a join; starts when its dependencies end, at once
 
 enum class TaskKind : std::uint8_t { Action, Kernel, Message, Collective, Optimizer, Host, Join };
 

@@ -176,13 +176,14 @@ void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape
   }
 }
 
-void append_head(std::vector<Op>& ops, const Model& model, const LayerShape& shape, Phase phase) {
+void append_head(std::vector<Op>& ops, std::int64_t hidden, std::int64_t vocabulary,
+                 const LayerShape& shape, Phase phase) {
   Builder b(ops, shape);
-  const auto h = static_cast<double>(model.hidden);
+  const auto h = static_cast<double>(hidden);
   // Frameworks pad the vocabulary so that the product stays on the tensor cores.
-  const double vocab = 8 * std::ceil(static_cast<double>(model.vocab) / b.t() / 8);
+  const double vocab = 8 * std::ceil(static_cast<double>(vocabulary) / b.t() / 8);
   const double logits =
-      shape.tokens * (shape.stack->sharded_logits ? vocab : static_cast<double>(model.vocab));
+      shape.tokens * (shape.stack->sharded_logits ? vocab : static_cast<double>(vocabulary));
   const double loss = logits * loss_bytes(shape.stack->loss);
   const Precision p = shape.precision == Precision::Fp8 ? Precision::Bf16 : shape.precision;
   if (phase == Phase::Forward) {
@@ -191,7 +192,7 @@ void append_head(std::vector<Op>& ops, const Model& model, const LayerShape& sha
     b.gemm("LM head", phase, shape.tokens, vocab, h, p);
     if (shape.tp > 1 && !shape.stack->sharded_logits) {
       b.collective("gather logits", phase, CollectiveOp::AllGather, GroupAxis::Tp,
-                   2 * shape.tokens * static_cast<double>(model.vocab), 0);
+                   2 * shape.tokens * static_cast<double>(vocabulary), 0);
     }
     b.stream("loss", phase, kLossForwardShare * loss, true);
     return;

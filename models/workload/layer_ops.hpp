@@ -69,10 +69,12 @@ void append_backward(std::vector<Op>& ops, const Model& model, const Layer& laye
 /// attention core between the projections (Korthikanti et al. 2022, section 5).
 void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape);
 
-/// The ends: token embedding on the first stage, final norm, LM head and loss on the last.
+/// The ends: token embedding on the first stage, final norm, LM head (of `vocab` tokens) and loss
+/// on the last.
 void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
                       Phase phase);
-void append_head(std::vector<Op>& ops, const Model& model, const LayerShape& shape, Phase phase);
+void append_head(std::vector<Op>& ops, std::int64_t hidden, std::int64_t vocab,
+                 const LayerShape& shape, Phase phase);
 
 /// Matrix FLOPs of a list: GEMMs and attention, multiply-add as two.
 double matrix_flops(const std::vector<Op>& ops);

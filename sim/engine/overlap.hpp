@@ -15,6 +15,7 @@ constexpr bool is_communication(Stream stream) {
     case Stream::Ep:
     case Stream::PpDown:
     case Stream::PpUp:
+    case Stream::PpAll:
     case Stream::Dp:
       return true;
     case Stream::Compute:

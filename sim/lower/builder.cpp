@@ -52,6 +52,7 @@ void StepBuilder::make_contexts(bool keep_inner) {
 }
 
 void StepBuilder::make_work(const Program& program) {
+  make_vocabulary(program);
   WorkNeeds needs = work_needs(program);
   slices_ = needs.slices;
   for (const Pass& pass : program.passes) {
@@ -61,7 +62,7 @@ void StepBuilder::make_work(const Program& program) {
     updates_ = updates_ || sides_.back() == SidePass::Update;
     if (role || sides_.back() != SidePass::None) continue;
     throw base::Error("schedule", "pass " + pass.name + " has no cost",
-                      "costs are known of F, B, W, BW, R, FE, FF, BF, BE, U, N, O and L");
+                      "costs are known of F, B, W, BW, R, FE, FF, BF, BE, U, N, O, L, S and T");
   }
   std::vector<HeldStage> held;
   for (std::size_t r = 0; r < placement_.stages.size(); ++r) {
@@ -70,6 +71,14 @@ void StepBuilder::make_work(const Program& program) {
   }
   first_held_.push_back(held.size());
   work_ = cost_stages(graph_, plan_, held, needs);
+  if (shared_vocabulary_) {
+    const StageWork share = vocabulary_share();
+    for (std::size_t r = placement_.stages.size(); r-- > 0;) {
+      const auto end = static_cast<std::ptrdiff_t>(first_held_[r + 1]);
+      work_.insert(work_.begin() + end, share);
+    }
+    for (std::size_t r = 0; r < first_held_.size(); ++r) first_held_[r] += r;
+  }
   hops_.resize(placement_.stages.size());
 }
 

@@ -82,6 +82,11 @@ class StepBuilder {
   TaskId add_update(const ActionContext& action);
   TaskId add_norm(const ActionContext& action);
   TaskId add_copy(const ActionContext& action, SidePass side);
+  TaskId add_vocabulary(const ActionContext& action, SidePass side);
+  void make_vocabulary(const Program& program);
+  StageWork vocabulary_share() const;
+  PassCost vocabulary_cost(int rank, Role role) const;
+  double shared_bytes(const ActionContext& action) const;
   Task optimizer_task(int lane, double parameters);
   bool expands(const ActionContext& action) const;
   /// Layer by layer, because data-parallel collectives run beside it.
@@ -125,7 +130,7 @@ class StepBuilder {
   std::map<std::tuple<std::string_view, int, int>, std::uint16_t> side_segments_;  ///< rank, stage
 
   const models::Scenario& s_;
-  const models::Plan& plan_;
+  models::Plan plan_;
   TaskGraph graph_;
   int replicas_ = 1;
   bool fsdp_ = false;
@@ -136,6 +141,8 @@ class StepBuilder {
   Placement placement_;
   std::vector<Role> roles_;              ///< by pass of the program; of side passes without meaning
   std::vector<SidePass> sides_;          ///< by pass of the program
+  bool shared_vocabulary_ = false;       ///< the output layer is cut over the pipeline's ranks
+  bool early_gradient_ = false;          ///< S also makes the gradient of the last stage's output
   bool updates_ = false;                 ///< the program says when stages update their weights
   std::vector<StageWork> work_;          ///< by held stage: rank after rank, in model order
   std::vector<std::size_t> first_held_;  ///< by rank, into work_; one more at the end

@@ -24,6 +24,9 @@ TaskId StepBuilder::add_side(const ActionContext& action, SidePass side) {
     case SidePass::Offload:
     case SidePass::Reload:
       return add_copy(action, side);
+    case SidePass::VocabularyForward:
+    case SidePass::VocabularyBackward:
+      return add_vocabulary(action, side);
     case SidePass::None:
       break;
   }
@@ -105,33 +108,53 @@ TaskId StepBuilder::add_copy(const ActionContext& action, SidePass side) {
   return add(task, needs);
 }
 
+/// Bytes that one rank gives to all: the activations of a stage's output, or of S the maximum and
+/// sum of a token's exponentials, with the partial gradient of the last stage's output where S or T
+/// makes it.
+double StepBuilder::shared_bytes(const ActionContext& action) const {
+  const double activations = models::activation_element(s_.precision) * plan_.tokens *
+                             static_cast<double>(s_.model.hidden);
+  const double statistics = 2 * sizeof(float) * plan_.tokens;
+  switch (sides_[action.action.pass]) {
+    case SidePass::VocabularyForward:
+      return statistics + (early_gradient_ ? activations : 0);
+    case SidePass::Norm:
+      return kScalarBytes;
+    default:
+      return activations;
+  }
+}
+
+/// Activations go from one rank to all; what all ranks have a part of is added up.
 TaskId StepBuilder::add_broadcast(const ActionContext& action, TaskId done) {
-  const bool activations = action.direction != Direction::None;
-  using Names = std::array<std::string_view, 1>;
+  const bool one = action.direction != Direction::None;
   const auto lane = static_cast<std::size_t>(action.lane);
-  const models::CollectiveGroup pipeline =
-      models::group_of(plan_, s_, Names{"pp"}, graph_.lanes[lane].representative);
-  const double bytes = activations ? models::activation_element(s_.precision) * plan_.tokens *
-                                         static_cast<double>(s_.model.hidden)
-                                   : kScalarBytes;
-  const CollectiveOp op = activations ? CollectiveOp::Broadcast : CollectiveOp::AllReduce;
-  const char* name = activations ? "broadcast over pipeline" : "all_reduce over pipeline";
-  const auto [found, fresh] = side_segments_.try_emplace({name, 0, 0}, std::uint16_t{0});
+  const char* name = one                                   ? "broadcast over pipeline"
+                     : shared_bytes(action) > kScalarBytes ? "all_reduce vocabulary"
+                                                           : "all_reduce norm";
+  const auto [found, fresh] =
+      side_segments_.try_emplace({name, static_cast<int>(action.action.pass), 0}, std::uint16_t{0});
   if (fresh) {
+    using Names = std::array<std::string_view, 1>;
+    const models::CollectiveGroup pipeline =
+        models::group_of(plan_, s_, Names{"pp"}, graph_.lanes[lane].representative);
+    const CollectiveOp op = one ? CollectiveOp::Broadcast : CollectiveOp::AllReduce;
+    const base::Bytes bytes(shared_bytes(action));
     PassCost cost;
     cost.seconds =
-        models::collective_time(op, base::Bytes(bytes), pipeline, *context(action.lane).nccl)
-            .time.value;
+        s_.costs
+            ? s_.costs->hop.value
+            : models::collective_time(op, bytes, pipeline, *context(action.lane).nccl).time.value;
     cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = cost.seconds;
-    cost.bytes[static_cast<std::size_t>(Stream::PpDown)] =
-        models::bytes_sent_per_rank(op, base::Bytes(bytes), pipeline.ranks).value;
+    cost.bytes[static_cast<std::size_t>(Stream::PpAll)] =
+        models::bytes_sent_per_rank(op, bytes, pipeline.ranks).value;
     found->second = add_segment(graph_, name, cost);
   }
   Task task;
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
   task.kind = TaskKind::Collective;
-  task.stream = Stream::PpDown;
+  task.stream = Stream::PpAll;
   task.segment = found->second;
   task.seconds = graph_.segments[task.segment].seconds;
   return add(task, {&done, 1});

@@ -123,7 +123,8 @@ void StepBuilder::join_pair(std::array<int, 2> ranks, const char* name, double b
 /// The ranks of the first and the last stage both hold a tied embedding.
 void StepBuilder::join_tied_embeddings() {
   const int first = placement_.ranks.front().front(), last = placement_.ranks.back().back();
-  if (!s_.model.tied || s_.parallel.pp == 1 || s_.costs || first == last) return;
+  if (!s_.model.tied || s_.parallel.pp == 1 || s_.costs || first == last || shared_vocabulary_)
+    return;
   const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
                        models::element_bytes(s_.stack.gradient_reduce);
   join_pair({first, last}, "all_reduce embedding", bytes);

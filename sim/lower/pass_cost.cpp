@@ -257,14 +257,16 @@ PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool
   return cost;
 }
 
-PassCost end_cost(const CostContext& context, bool head, Role role, const Slice& slice) {
+PassCost end_cost(const CostContext& context, bool head, Role role, const Slice& slice,
+                  int shares) {
   const models::Scenario& s = *context.scenario;
   const models::LayerShape shape = shape_of(context, slice);
   const Phase phase =
       role == Role::Forward || role == Role::Recompute ? Phase::Forward : Phase::Input;
   std::vector<Op> ops;
   if (head) {
-    models::append_head(ops, s.model, shape, phase);
+    const std::int64_t vocab = (s.model.vocab + shares - 1) / shares;
+    models::append_head(ops, s.model.hidden, vocab, shape, phase);
   } else {
     models::append_embedding(ops, s.model, shape, phase);
   }

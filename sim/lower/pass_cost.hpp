@@ -78,7 +78,8 @@ struct Slice {
 PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed,
                     Role role, const Slice& slice = {});
 
-/// Embedding or head.
-PassCost end_cost(const CostContext& context, bool head, Role role, const Slice& slice = {});
+/// Embedding or head, of the head one of `shares` equal parts of the vocabulary.
+PassCost end_cost(const CostContext& context, bool head, Role role, const Slice& slice = {},
+                  int shares = 1);
 
 }  // namespace paceline::sim

@@ -41,12 +41,17 @@ enum class SidePass : std::uint8_t {
   Norm,     ///< N: the stage's share of the global gradient norm, then summed over the pipeline
   Offload,  ///< O: activations to host memory or NVMe, beside the compute stream
   Reload,   ///< L: and back
+  /// S and T: forward and backward of a rank's share of the output layer, arXiv 2411.05288
+  VocabularyForward,
+  VocabularyBackward,
 };
 constexpr SidePass side_of(std::string_view pass) {
   if (pass == "U") return SidePass::Update;
   if (pass == "N") return SidePass::Norm;
   if (pass == "O") return SidePass::Offload;
   if (pass == "L") return SidePass::Reload;
+  if (pass == "S") return SidePass::VocabularyForward;
+  if (pass == "T") return SidePass::VocabularyBackward;
   return SidePass::None;
 }
 /// It runs on a copy stream: the order of the rank only says when it is issued.

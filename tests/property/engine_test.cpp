@@ -96,8 +96,8 @@ class StepOracle {
     if (task.stream != Stream::Compute) return 1;
     for (TaskId other = 0; other < state_.size(); ++other) {
       const Stream s = graph_.tasks[other].stream;
-      const bool communication =
-          s == Stream::Ep || s == Stream::PpDown || s == Stream::PpUp || s == Stream::Dp;
+      const bool communication = s == Stream::Ep || s == Stream::PpDown || s == Stream::PpUp ||
+                                 s == Stream::PpAll || s == Stream::Dp;
       if (communication && state_[other] == State::Running &&
           graph_.tasks[other].lane == task.lane) {
         return 1 / static_cast<double>(task.slowdown);
