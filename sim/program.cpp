@@ -80,6 +80,7 @@ std::string to_text(const Program& program) {
                      " slices=" + std::to_string(program.slices);
   if (program.weights != Weights::Latest)
     text += " weights=" + std::string(to_text(program.weights));
+  if (program.pooled) text += " pooled=1";
   text += program.skips ? " skips=1\n" : "\n";
   for (const Pass& pass : program.passes) append_pass(text, pass, program);
   for (std::size_t rank = 0; rank < program.order.size(); ++rank) {

@@ -65,8 +65,11 @@ struct Program {
   int microbatches = 0;
   int slices = 1;
   Weights weights = Weights::Latest;
-  bool skips =
-      false;  ///< microbatches may leave stages out; neighbours are the next ones they visit
+  /// Weights, gradients and what waits between stages live in host memory: a rank fetches the
+  /// weights of a stage when it gets to it.
+  bool pooled = false;
+  /// Microbatches may leave stages out; neighbours are the next ones they visit.
+  bool skips = false;
   bool operator==(const Program&) const = default;
 };
 
@@ -84,9 +87,9 @@ std::string to_text(const Action& action, const Program& program);
 ///     rank 0: 0F0 0BW0
 ///     rank 1: 1F0 1BW0
 ///
-/// The first line may go on with `weights=stash|delayed` and `skips=1`, a pass with `slices
-/// down|up`, `stages 0-3` and `sparse`; a read is `F`, `F@first`, `F@last`, `F@all`, and `R?` where
-/// R need not stand.
+/// The first line may go on with `weights=stash|delayed`, `pooled=1` and `skips=1`, a pass with
+/// `slices down|up`, `stages 0-3` and `sparse`; a read is `F`, `F@first`, `F@last`, `F@all`, and
+/// `R?` where R need not stand.
 std::string to_text(const Program& program);
 
 struct ProgramPlaces;

@@ -85,8 +85,8 @@ int named_number(Line& line, std::string_view name, int low, int high) {
 void read_property(Line& line, Program& program) {
   const std::size_t column = line.at;
   const std::string_view word = line.word();
-  if (word == "skips=1") {
-    program.skips = true;
+  if (word == "skips=1" || word == "pooled=1") {
+    (word == "skips=1" ? program.skips : program.pooled) = true;
     return;
   }
   for (const Weights weights : {Weights::Latest, Weights::Stash, Weights::Delayed}) {
@@ -95,7 +95,7 @@ void read_property(Line& line, Program& program) {
     return;
   }
   line.fail(column, "unexpected " + base::quote(word),
-            "after the sizes: weights=latest|stash|delayed, skips=1");
+            "after the sizes: weights=latest|stash|delayed, pooled=1, skips=1");
 }
 
 void read_sizes(Line& line, Program& program) {

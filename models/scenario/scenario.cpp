@@ -129,6 +129,7 @@ OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document)
     choice.name = fields.text("name", choice.name);
     choice.master = fields.choice<Precision>("master", kPrecisions, Precision::Fp32);
     choice.states = fields.choice<Precision>("states", kPrecisions, Precision::Fp32);
+    choice.norm_barrier = fields.flag("norm_barrier", true);
     fields.done();
   }
   if (std::find(kOptimizers.begin(), kOptimizers.end(), choice.name) == kOptimizers.end()) {
@@ -148,6 +149,15 @@ GivenCosts read_costs(Fields fields) {
   costs.layers = static_cast<int>(fields.integer("layers", 0, 1'000'000, 0));
   fields.done();
   return costs;
+}
+
+ForeignWork read_foreign(Fields fields) {
+  ForeignWork work;
+  work.pieces = static_cast<int>(fields.integer("pieces", 1, 1'000'000));
+  work.seconds = fields.seconds("seconds");
+  if (work.seconds.value <= 0) fields.fail("seconds", "is not above 0", "for example 10 ms");
+  fields.done();
+  return work;
 }
 
 void read_recompute(Fields& fields, Scenario& scenario) {
@@ -308,6 +318,7 @@ Scenario read_scenario(const base::Document& document) {
   read_attention(fields, s);
   s.optimizer = read_optimizer(fields, document);
   if (fields.has("costs")) s.costs = read_costs(fields.map("costs"));
+  if (fields.has("foreign")) s.foreign = read_foreign(fields.map("foreign"));
   if (fields.has("offload")) s.offload = read_offload(fields.map("offload"));
   read_compression(fields);
   if (fields.has("run")) read_run(fields.map("run"), s);

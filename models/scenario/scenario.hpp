@@ -44,6 +44,16 @@ struct OptimizerChoice {
   std::string name = "adamw";  ///< adam, adamw, sgd
   Precision master = Precision::Fp32;
   Precision states = Precision::Fp32;
+  /// Every stage waits for the gradient norm of all. Without: a stage updates when it has its own
+  /// gradients and goes on with the next step; the norm is checked afterwards (Qi et al., "Zero
+  /// Bubble Pipeline Parallelism", section 4).
+  bool norm_barrier = true;
+};
+
+/// Work of others that may run where the pipeline idles: frozen encoders, early exits.
+struct ForeignWork {
+  int pieces = 0;         ///< per step and pipeline; 0: none
+  base::Seconds seconds;  ///< of one piece, on any rank
 };
 
 /// Stage times given instead of modelled: a published profile, per microbatch and stage.
@@ -73,6 +83,7 @@ struct Scenario {
   Parallel parallel;
   ScheduleChoice schedule;
   Offload offload;
+  ForeignWork foreign;
   Batch batch;
   /// of the linear layers; norms, head and loss stay 16-bit
   Precision precision = Precision::Bf16;

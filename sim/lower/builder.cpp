@@ -53,6 +53,7 @@ void StepBuilder::make_contexts(bool keep_inner) {
 
 void StepBuilder::make_work(const Program& program) {
   make_vocabulary(program);
+  pooled_ = program.pooled;
   WorkNeeds needs = work_needs(program);
   slices_ = needs.slices;
   for (const Pass& pass : program.passes) {
@@ -150,6 +151,7 @@ void StepBuilder::make_lanes(const Program& program) {
                                    {MemoryPart::Optimizer, sum(&models::StageMemory::optimizer)},
                                    {MemoryPart::Runtime, s_.stack.runtime_memory.value}};
   }
+  if (pooled_) hold_pool();
   last_compute_.assign(graph_.lanes.size(), kNoTask);
   compute_before_.assign(graph_.lanes.size(), kNoTask);
   last_dp_.assign(graph_.lanes.size(), kNoTask);
@@ -194,6 +196,7 @@ bool StepBuilder::expands_for_data(const ActionContext& action) const {
 TaskId StepBuilder::add_action(const ActionContext& action) {
   const SidePass side = sides_[action.action.pass];
   if (side != SidePass::None) return add_side(action, side);
+  if (pooled_) return add_pooled(action);
   return expands(action) ? add_expanded(action) : add_whole(action);
 }
 

@@ -82,6 +82,10 @@ class StepBuilder {
   TaskId add_update(const ActionContext& action);
   TaskId add_norm(const ActionContext& action);
   TaskId add_copy(const ActionContext& action, SidePass side);
+  TaskId fetch_weights(const ActionContext& action);
+  TaskId add_pooled(const ActionContext& action);
+  std::uint16_t weights_segment(const ActionContext& action, bool in);
+  void hold_pool();
   TaskId add_vocabulary(const ActionContext& action, SidePass side);
   void make_vocabulary(const Program& program);
   StageWork vocabulary_share() const;
@@ -141,8 +145,11 @@ class StepBuilder {
   Placement placement_;
   std::vector<Role> roles_;              ///< by pass of the program; of side passes without meaning
   std::vector<SidePass> sides_;          ///< by pass of the program
+  bool pooled_ = false;                  ///< weights live in host memory (Program::pooled)
   bool shared_vocabulary_ = false;       ///< the output layer is cut over the pipeline's ranks
   bool early_gradient_ = false;          ///< S also makes the gradient of the last stage's output
+  std::vector<int> fetched_;             ///< by lane of a pool: stage whose weights it has, or -1
+  std::vector<TaskId> fetch_window_;     ///< by lane: compute task the next fetch waits for
   bool updates_ = false;                 ///< the program says when stages update their weights
   std::vector<StageWork> work_;          ///< by held stage: rank after rank, in model order
   std::vector<std::size_t> first_held_;  ///< by rank, into work_; one more at the end

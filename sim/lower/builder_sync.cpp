@@ -188,7 +188,7 @@ void StepBuilder::add_step_overhead(int lane, TaskId after) {
 
 void StepBuilder::finish_step() {
   const int lanes = static_cast<int>(graph_.lanes.size());
-  if (updates_) {
+  if (updates_ || pooled_) {
     for (int lane = 0; lane < lanes; ++lane)
       add_step_overhead(lane, last_compute_[static_cast<std::size_t>(lane)]);
     return;

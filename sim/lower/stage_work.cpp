@@ -117,18 +117,19 @@ void release(Segment& segment, MemoryPart part, double bytes) {
 /// With a pass that recomputes the stage, only the input of the stage stays until it runs. The loss
 /// buffers and the working set of a pass only live inside it.
 void attach_memory(TaskGraph& graph, const models::StageMemory& m, const WorkNeeds& needs,
-                   double share, const SliceWork& work) {
-  const bool recomputes = needs.roles[index_of(Role::Recompute)];
+                   double share, bool last, const SliceWork& work) {
+  // In a pool the last stage goes back at once, and inputs wait in host memory.
+  const bool recomputes = needs.roles[index_of(Role::Recompute)] && !(needs.pooled && last);
+  const bool leaves = needs.forward_only || (needs.pooled && recomputes);
   const double early = recomputes ? m.checkpoint * share : m.activation * share;
-  const double whole = m.activation * share + (recomputes ? m.checkpoint * share : 0);
+  const double whole = m.activation * share + (recomputes && !leaves ? m.checkpoint * share : 0);
   const double kept = m.kept_for_weights * share;
   for_each_role(needs, [&](Role role, std::size_t r) {
     Segment& segment = graph.segments[work.segment[r]];
     const bool forward = role == Role::Forward || role == Role::Recompute;
     if (role == Role::Forward) allocate(segment, MemoryPart::Activations, early);
     if (role == Role::Recompute) allocate(segment, MemoryPart::Activations, m.activation * share);
-    if (role == Role::Forward && needs.forward_only)
-      release(segment, MemoryPart::Activations, early);
+    if (role == Role::Forward && leaves) release(segment, MemoryPart::Activations, early);
     if (role == Role::Backward) release(segment, MemoryPart::Activations, whole);
     if (role == Role::Input) release(segment, MemoryPart::Activations, whole - kept);
     if (role == Role::Weight) release(segment, MemoryPart::Activations, kept);
@@ -175,7 +176,8 @@ StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
   work.parameters = models::stage_parameters(s, stage);
   for (std::size_t slice = 0; slice < needs.slices.size(); ++slice) {
     work.slices.push_back(build_slice(graph, stage, slice, needs, table));
-    attach_memory(graph, work.memory, needs, needs.slices[slice].share(), work.slices.back());
+    attach_memory(graph, work.memory, needs, needs.slices[slice].share(), stage.head,
+                  work.slices.back());
   }
   for (const PassPart& part : work.slices.front().parts) {
     work.gather_bytes += part.gather_bytes;
@@ -226,7 +228,7 @@ StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
     add_whole(graph, needs, sum, part);
     part.parts.resize(1);
     part.parts.front() = {part.segment, 0, 0, {}};
-    attach_memory(graph, work.memory, needs, slice.share(), part);
+    attach_memory(graph, work.memory, needs, slice.share(), stage.head, part);
   }
   return work;
 }
@@ -244,6 +246,7 @@ bool same_composition(const Scenario& s, const Stage& a, const Stage& b) {
 WorkNeeds work_needs(const Program& program) {
   WorkNeeds needs;
   needs.forward_only = true;
+  needs.pooled = program.pooled;
   for (const Pass& pass : program.passes) {
     const std::optional<Role> role = role_of(pass.name);
     if (!role) continue;

@@ -43,6 +43,7 @@ struct WorkNeeds {
   ByRole<bool> roles{};
   std::vector<Slice> slices{{}};
   bool forward_only = false;  ///< nothing stays for a backward
+  bool pooled = false;        ///< Program::pooled
 };
 
 WorkNeeds work_needs(const Program& program);
