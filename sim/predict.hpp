@@ -28,6 +28,10 @@ struct Prediction {
 Program make_program(const models::Scenario& scenario, const models::Plan& plan,
                      std::vector<std::string>* notes = nullptr);
 
+/// Whether make_program gives several steps of an endless run, of which one is measured in the
+/// middle: the schedule never flushes, or no norm barrier ends the step.
+bool repeats(const models::Scenario& scenario);
+
 /// Who finds out when everything happens: without shared links, or with SimGrid sharing them.
 enum class Engine { Reference, Simgrid };
 struct EngineEntry {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/lower/hop.hpp"
+#include "sim/staleness.hpp"
 
 namespace paceline::sim {
 
@@ -151,6 +152,7 @@ void StepBuilder::make_lanes(const Program& program) {
                                    {MemoryPart::Optimizer, sum(&models::StageMemory::optimizer)},
                                    {MemoryPart::Runtime, s_.stack.runtime_memory.value}};
   }
+  hold_versions(program);
   if (pooled_) hold_pool();
   last_compute_.assign(graph_.lanes.size(), kNoTask);
   compute_before_.assign(graph_.lanes.size(), kNoTask);
@@ -160,6 +162,18 @@ void StepBuilder::make_lanes(const Program& program) {
   graph_.tasks.reserve(actions * 2);
   graph_.first_dep.reserve(actions * 2 + 1);
   graph_.deps.reserve(actions * 2);
+}
+
+/// Older weights that microbatches on their way still need.
+void StepBuilder::hold_versions(const Program& program) {
+  if (!updates_ || program.weights == Weights::Latest) return;
+  const std::vector<int> versions = staleness(program).versions;
+  for (std::size_t l = 0; l < graph_.lanes.size(); ++l) {
+    const int more = versions[static_cast<std::size_t>(rank_of(static_cast<int>(l)))] - 1;
+    const double weights =
+        sum_stages(l, [](const StageWork& work) { return work.memory.parameters; });
+    if (more > 0) graph_.lanes[l].resident.push_back({MemoryPart::WeightVersions, more * weights});
+  }
 }
 
 TaskId StepBuilder::add(Task task, std::span<const TaskId> deps) {

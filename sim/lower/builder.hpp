@@ -86,6 +86,7 @@ class StepBuilder {
   TaskId add_pooled(const ActionContext& action);
   std::uint16_t weights_segment(const ActionContext& action, bool in);
   void hold_pool();
+  void hold_versions(const Program& program);
   TaskId add_vocabulary(const ActionContext& action, SidePass side);
   void make_vocabulary(const Program& program);
   StageWork vocabulary_share() const;

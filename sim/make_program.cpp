@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "sim/lower/stage_times.hpp"
+#include "sim/offload.hpp"
+#include "sim/predict.hpp"
+#include "sim/program_file.hpp"
+#include "sim/repeat.hpp"
+#include "sim/schedules/schedule.hpp"
+#include "sim/steady.hpp"
+#include "sim/updates.hpp"
+#include "sim/verify.hpp"
+
+namespace paceline::sim {
+namespace {
+
+/// A file made for another scenario: what would have to change here.
+void check_sizes(const Program& program, const models::Scenario& scenario, int microbatches) {
+  const int ranks = static_cast<int>(program.order.size()), pp = scenario.parallel.pp;
+  const auto fail = [&](const std::string& problem, const std::string& hint) {
+    throw base::Error(models::where(scenario, "schedule.file"),
+                      scenario.schedule.file + " " + problem, hint);
+  };
+  const auto count = [](int n, const std::string& what, const char* plural = "s") {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : plural);
+  };
+  if (ranks != pp)
+    fail("has " + count(ranks, "rank") + ", parallel.pp is " + std::to_string(pp),
+         "set parallel.pp to " + std::to_string(ranks) + ", or give the file " + count(pp, "rank"));
+  const int stages = pp * scenario.schedule.chunks;
+  if (program.stages != stages) {
+    const bool whole = program.stages % pp == 0;
+    fail("has " + count(program.stages, "stage") + ", " + count(pp, "rank") + " with " +
+             count(scenario.schedule.chunks, "chunk") + " each have " + std::to_string(stages),
+         whole ? "set schedule.chunks to " + std::to_string(program.stages / pp)
+               : "a file for " + count(pp, "rank") + " has a multiple of " + std::to_string(pp) +
+                     " stages");
+  }
+  if (program.microbatches == microbatches) return;
+  const std::int64_t per_microbatch =
+      scenario.batch.micro * static_cast<std::int64_t>(scenario.parallel.dp);
+  fail("has " + count(program.microbatches, "microbatch", "es") + ", the batch " +
+           std::to_string(microbatches),
+       "set batch.global to " + std::to_string(program.microbatches * per_microbatch));
+}
+
+Program read_program(const models::Scenario& scenario, const models::Plan& plan,
+                     std::vector<std::string>* notes) {
+  ProgramFile file = parse_program_file(scenario.schedule.file_text, scenario.schedule.file);
+  check_sizes(file.program, scenario, plan.microbatches);
+  verify(file.program, &file.places);
+  if (notes != nullptr && file.passed_over > 0)
+    notes->push_back(scenario.schedule.file + ": " + std::to_string(file.passed_over) +
+                     " actions that send, receive, gather or scatter are passed over: they follow "
+                     "from the order and the scenario");
+  return std::move(file.program);
+}
+
+bool asynchronous(const models::Scenario& scenario) {
+  const models::ScheduleTraits* traits = models::schedule_traits(scenario.schedule.name);
+  return scenario.schedule.file.empty() && traits != nullptr && traits->asynchronous;
+}
+
+}  // namespace
+
+bool repeats(const models::Scenario& scenario) {
+  if (asynchronous(scenario)) return true;
+  return scenario.schedule.file.empty() && !scenario.optimizer.norm_barrier;
+}
+
+Program make_program(const models::Scenario& scenario, const models::Plan& plan,
+                     std::vector<std::string>* notes) {
+  if (!scenario.schedule.file.empty()) {
+    Program program = read_program(scenario, plan, notes);
+    if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);
+    return program;
+  }
+  const std::string where = models::where(scenario, "schedule.name");
+  const Schedule& schedule = find_schedule(scenario.schedule.name, where);
+  try {
+    PipelineShape shape{scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches};
+    shape.options = scenario.schedule.options;
+    const int window = std::max(shape.options.update_every, shape.ranks);
+    const int piece = steady_microbatches(shape.ranks, shape.microbatches, window);
+    if (asynchronous(scenario)) shape.microbatches = piece;
+    if (schedule.uses_times) shape.times = stage_times(scenario, plan);
+    Program program = schedule.build(shape);
+    if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);
+    if (asynchronous(scenario) || !repeats(scenario)) return program;
+    append_updates(program, StepStart::Local);
+    return repeated(program, piece / shape.microbatches);
+  } catch (const base::Error& error) {
+    throw base::Error(where, error.what());
+  }
+}
+
+}  // namespace paceline::sim
