@@ -21,9 +21,9 @@ void fill_bidirectional(Program& program, const PipelineShape& shape) {
     };
     for (int m = 0; m < shape.microbatches; ++m) {
       const int unit = m / shape.ranks, within = m % shape.ranks, direction = within % 2;
-      const std::size_t begin = static_cast<std::size_t>(unit) * 2 *
-                                    static_cast<std::size_t>(stages) +
-                                static_cast<std::size_t>(within - direction);
+      const std::size_t begin =
+          static_cast<std::size_t>(unit) * 2 * static_cast<std::size_t>(stages) +
+          static_cast<std::size_t>(within - direction);
       for (int chunk = 0; chunk < shape.chunks; ++chunk) {
         const int as = direction == 0 ? rank : shape.ranks - 1 - rank;
         const int stage = zigzag_stage(shape.ranks, as, chunk);

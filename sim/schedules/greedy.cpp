@@ -20,8 +20,8 @@ class ListScheduler {
         microbatches_(static_cast<std::size_t>(program.microbatches)),
         ranks_(program.order.size()) {
     const std::vector<bool> stores = storing_passes(program);
-    storing_ = static_cast<std::size_t>(std::find(stores.begin(), stores.end(), true) -
-                                        stores.begin());
+    storing_ =
+        static_cast<std::size_t>(std::find(stores.begin(), stores.end(), true) - stores.begin());
     readers_.resize(program.passes.size());
     frees_.assign(program.passes.size(), false);
     for (std::size_t pass = 0; pass < program.passes.size(); ++pass) {
@@ -189,7 +189,7 @@ class ListScheduler {
   Program& program_;
   const GreedyRules& rules_;
   const std::size_t stages_, microbatches_;
-  std::size_t storing_ = 0;  ///< the pass that stores its input
+  std::size_t storing_ = 0;                        ///< the pass that stores its input
   std::vector<std::vector<std::size_t>> readers_;  ///< by pass
   std::vector<bool> frees_;                        ///< by pass: what the storing one stored
   std::vector<double> seconds_;                    ///< by pass, stage

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "sim/schedules/common.hpp"
 #include "sim/schedules/greedy.hpp"
 
@@ -53,15 +55,17 @@ Program janus_order(const PipelineShape& shape, int unit, bool waves, double& ma
 //  - WaveK: K microbatches (option group, default one per rank) make a unit: a wave of FE and FF,
 //    then a wave of BF and BE; units overlap where one ends and the next begins, and a stage holds
 //    no more than K microbatches from FE to BE.
-// Of two list schedules, in waves or nearest to the end first, the shorter one is taken. What BE
-// frees stands for all that FE and FF leave.
+// Of two list schedules, in waves or nearest to the end first, the one is taken that is shorter for
+// up to four microbatches per rank. What BE frees stands for all that FE and FF leave.
 Program januspipe(const PipelineShape& shape) {
   check_chunks(shape, "januspipe", 1);
   const int unit = shape.options.group > 0 ? shape.options.group : shape.ranks;
+  PipelineShape sample = shape;
+  sample.microbatches = std::min(shape.microbatches, 4 * shape.ranks);
   double in_waves = 0, end_first = 0;
-  Program waves = janus_order(shape, unit, true, in_waves);
-  Program other = janus_order(shape, unit, false, end_first);
-  return in_waves <= end_first ? waves : other;
+  janus_order(sample, unit, true, in_waves);
+  janus_order(sample, unit, false, end_first);
+  return janus_order(shape, unit, in_waves <= end_first, in_waves);
 }
 
 }  // namespace paceline::sim

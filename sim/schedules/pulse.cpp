@@ -21,23 +21,26 @@ StageTimes times_of(const PipelineShape& shape) {
   return uniform_times(shape.stages(), {each, each, each, base::Bytes(0)}, shape.times.hop);
 }
 
-/// Backwards first. Then the oldest microbatch, or the stage nearest to the end. `equal`: as if all
-/// passes took the same time.
-Program wave(const PipelineShape& shape, int window, bool oldest, bool equal) {
+/// Backwards first. Then the oldest microbatch, or the stage nearest to the end.
+struct Rule {
+  bool oldest;
+  bool equal;  ///< as if all passes took the same time
+};
+
+Program wave(const PipelineShape& shape, int window, Rule rule) {
   Program program = two_pass_program(shape);
   GreedyRules rules;
   rules.rank = [&](int stage, int) { return zigzag_rank(shape.ranks, stage); };
   rules.seconds = [&](int pass, int stage) {
-    return equal ? 1.0 : pass_seconds(shape, pass == kForward ? "F" : "BW", stage);
+    return rule.equal ? 1.0 : pass_seconds(shape, pass == kForward ? "F" : "BW", stage);
   };
-  rules.hop = equal ? 0 : shape.times.hop.value;
+  rules.hop = rule.equal ? 0 : shape.times.hop.value;
   rules.window = window;
-  rules.priority = [&, oldest](const Action& a) {
+  rules.priority = [&](const Action& a) {
     const bool backward = a.pass == kBackward;
     const int left = backward ? a.stage : shape.stages() - a.stage;
-    const std::int64_t rank = oldest
-                                  ? std::int64_t{a.microbatch} * (shape.stages() + 1) + left
-                                  : std::int64_t{left} * shape.microbatches + a.microbatch;
+    const std::int64_t rank = rule.oldest ? std::int64_t{a.microbatch} * (shape.stages() + 1) + left
+                                          : std::int64_t{left} * shape.microbatches + a.microbatch;
     return rank - (backward ? kFirst : 0);
   };
   greedy_order(program, rules);
@@ -92,10 +95,10 @@ std::vector<int> split_pairs(std::span<const double> pairs, int ranks) {
 std::vector<int> mirrored_partition(std::span<const double> seconds, int ranks) {
   const int layers = static_cast<int>(seconds.size());
   if (ranks < 1 || ranks > layers / 2) {
-    throw base::Error("schedule pulse",
-                      std::to_string(layers) + " layers for " + std::to_string(ranks) +
-                          " pipeline ranks",
-                      "1 to " + std::to_string(layers / 2) + " ranks: each holds a pair of layers");
+    throw base::Error(
+        "schedule pulse",
+        std::to_string(layers) + " layers for " + std::to_string(ranks) + " pipeline ranks",
+        "1 to " + std::to_string(layers / 2) + " ranks: each holds a pair of layers");
   }
   for (const double s : seconds) {
     if (!(s >= 0 && s < std::numeric_limits<double>::infinity())) {
@@ -132,25 +135,28 @@ double skip_bytes(std::span<const int> first_layer, std::span<const int> rank,
 
 // PULSE (abstract of the paper on pipeline training of UNet-like diffusion models): encoder and
 // decoder layers joined by a skip connection share a rank, so stage i and its mirror do and the
-// forward runs down the ranks and up again. The paper solves an integer program for the order and
-// publishes no list. Our reading: list scheduling on that placement, backwards first, under three
-// rules; the order that ends first under the given times is taken. At most one microbatch per rank
-// (or memory_limit) is under way.
+// forward runs down the ranks and up again. The paper solves an integer program for the order of a
+// few microbatches, repeats it, and publishes no list. Our reading: list scheduling on that
+// placement, backwards first, under the one of three rules that ends first under the given times
+// with up to four microbatches per rank. At most one microbatch per rank (or memory_limit) is under
+// way.
 Program pulse(const PipelineShape& shape) {
   check_chunks(shape, "pulse", 2);
   const double limit = shape.options.memory_limit > 0 ? shape.options.memory_limit : shape.ranks;
   const int window = std::max(1, static_cast<int>(std::min<double>(limit, shape.microbatches)));
   const StageTimes times = times_of(shape);
-  Program best;
+  PipelineShape sample = shape;
+  sample.microbatches = std::min(shape.microbatches, 4 * shape.ranks);
+  constexpr Rule kRules[] = {{true, false}, {false, false}, {true, true}};
+  Rule best = kRules[0];
   double shortest = std::numeric_limits<double>::infinity();
-  for (const auto [oldest, equal] : {std::pair(true, false), {false, false}, {true, true}}) {
-    Program candidate = wave(shape, window, oldest, equal);
-    const double makespan = run_reference(timed(candidate, times)).makespan;
+  for (const Rule& rule : kRules) {
+    const double makespan = run_reference(timed(wave(sample, window, rule), times)).makespan;
     if (makespan >= shortest) continue;
     shortest = makespan;
-    best = std::move(candidate);
+    best = rule;
   }
-  return best;
+  return wave(shape, window, best);
 }
 
 }  // namespace paceline::sim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 
 #include "base/error.hpp"
 #include "base/rng.hpp"
@@ -27,10 +27,10 @@ struct Pools {
 Pools pools_of(const PipelineShape& shape) {
   const int pools = shape.options.pools > 0 ? shape.options.pools : shape.ranks;
   if (pools > shape.ranks) {
-    throw base::Error("schedule skippipe",
-                      std::to_string(pools) + " pools for " + std::to_string(shape.ranks) +
-                          " pipeline ranks",
-                      "at most " + std::to_string(shape.ranks) + ", one rank each");
+    throw base::Error(
+        "schedule skippipe",
+        std::to_string(pools) + " pools for " + std::to_string(shape.ranks) + " pipeline ranks",
+        "at most " + std::to_string(shape.ranks) + ", one rank each");
   }
   return {shape.ranks, pools};
 }
@@ -50,13 +50,13 @@ int skipped_pools(const PipelineShape& shape, const Pools& pools) {
 /// The index of a smallest entry among [begin, end), ties by lot.
 std::size_t least(const std::vector<int>& load, std::size_t begin, std::size_t end,
                   base::Rng& rng) {
-  const int lowest = *std::min_element(load.begin() + static_cast<std::ptrdiff_t>(begin),
-                                       load.begin() + static_cast<std::ptrdiff_t>(end));
-  std::vector<std::size_t> equal;
+  std::size_t best = begin, equal = 0;
   for (std::size_t i = begin; i < end; ++i) {
-    if (load[i] == lowest) equal.push_back(i);
+    if (load[i] > load[best]) continue;
+    equal = load[i] < load[best] ? 1 : equal + 1;
+    if (equal == 1 || rng.below(equal) == 0) best = i;
   }
-  return equal[rng.below(equal.size())];
+  return best;
 }
 
 /// By microbatch and pool: the rank visited, or -1. Pools and ranks with the fewest visits so far
@@ -67,8 +67,9 @@ std::vector<int> choose_paths(const PipelineShape& shape, const Pools& pools) {
   base::Rng rng(shape.options.seed);
   std::vector<int> pool_load(count, 0), rank_load(static_cast<std::size_t>(pools.ranks), 0);
   std::vector<int> path(count * static_cast<std::size_t>(shape.microbatches), -1);
+  std::vector<int> load;  // of pools not chosen yet
   for (std::size_t m = 0; m < static_cast<std::size_t>(shape.microbatches); ++m) {
-    std::vector<int> load = pool_load;  // of those not chosen yet
+    load = pool_load;
     constexpr int kChosen = std::numeric_limits<int>::max();
     for (int visits = 0; visits < pools.count - skipped; ++visits) {
       std::size_t pool = visits == 0 ? 0 : count - 1;  // these two always

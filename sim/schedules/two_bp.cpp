@@ -43,10 +43,10 @@ Program two_bp(const PipelineShape& shape) {
     };
     while (forward < warm_up) run_forward();
     for (int backward = 0; backward < shape.microbatches; ++backward) {
-      const bool cool_down = forward == shape.microbatches;
-      if (!cool_down) run_forward();
+      if (forward < shape.microbatches) run_forward();
       order.push_back(stage_action(kInput, rank, backward));
-      if (cool_down && idle) order.push_back(stage_action(kWeight, rank, weight++));
+      if (idle && forward == shape.microbatches)
+        order.push_back(stage_action(kWeight, rank, weight++));
     }
     while (weight < shape.microbatches) order.push_back(stage_action(kWeight, rank, weight++));
   }

@@ -13,7 +13,8 @@ namespace paceline::sim {
 //    the next), and W only when neither is ready;
 //  - a stage stores no input before that of U microbatches earlier is freed, so a rank never holds
 //    more than U microbatches; where F waits for that, W runs.
-// U = m gives the chunk order of breadth-first. Default: one microbatch per rank, as interleaved.
+// U = m gives the forwards of breadth-first, and backwards that begin as soon as they can. Default:
+// one microbatch per rank, as interleaved.
 Program zeropp(const PipelineShape& shape) {
   check_shape(shape, "zeropp");
   const int unit = shape.options.group > 0 ? shape.options.group : shape.ranks;
@@ -28,9 +29,8 @@ Program zeropp(const PipelineShape& shape) {
   rules.priority = [&](const Action& a) {
     const int chunk = a.stage / shape.ranks;
     const std::int64_t kind = a.pass == kInput ? 0 : a.pass == kForward ? 1 : 2;
-    const std::int64_t block =
-        std::int64_t{a.microbatch / unit} * shape.chunks +
-        (a.pass == kForward ? chunk : shape.chunks - 1 - chunk);
+    const std::int64_t block = std::int64_t{a.microbatch / unit} * shape.chunks +
+                               (a.pass == kForward ? chunk : shape.chunks - 1 - chunk);
     return (kind << 61) + (block << 30) + a.microbatch;
   };
   greedy_order(program, rules);
