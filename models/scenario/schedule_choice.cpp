@@ -34,7 +34,8 @@ constexpr OptionKey kOptionKeys[] = {{"chunks", kTakesChunks},
                                      {"directions", kTakesDirections},
                                      {"memory_limit", kTakesMemoryLimit},
                                      {"skip", kTakesSkip},
-                                     {"seed", kTakesSeed}};
+                                     {"seed", kTakesSeed},
+                                     {"pools", kTakesPools}};
 
 /// The user's own order in place of a name. It has no options: everything stands in it.
 void read_file(base::Fields& fields, const std::string& folder, ScheduleChoice& choice) {
@@ -83,6 +84,7 @@ ScheduleOptions read_options(base::Fields& fields) {
   o.skip = fields.number("skip", 0, 0.99, 0);
   o.seed = static_cast<std::uint64_t>(
       fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 0));
+  o.pools = count("pools");
   return o;
 }
 

@@ -23,6 +23,7 @@ struct ScheduleOptions {
   double memory_limit = 0;  ///< activations in units of whole-rank microbatches (zb-1p, zb-2p, v-*)
   double skip = 0;          ///< share of the stages a microbatch leaves out (skippipe)
   std::uint64_t seed = 0;   ///< of random processes
+  int pools = 0;            ///< groups of ranks that hold the same stages (skippipe)
   bool operator==(const ScheduleOptions&) const = default;
 };
 
@@ -45,6 +46,7 @@ enum ScheduleOption : std::uint32_t {
   kTakesMemoryLimit = 32,
   kTakesSkip = 64,
   kTakesSeed = 128,
+  kTakesPools = 256,
 };
 
 /// What is known of a schedule before any Program is made.
