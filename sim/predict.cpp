@@ -7,6 +7,7 @@
 #include "sim/engine/reference.hpp"
 #include "sim/engine/simgrid.hpp"
 #include "sim/lower/lower.hpp"
+#include "sim/lower/stage_work.hpp"
 #include "sim/measure.hpp"
 #include "sim/measure_network.hpp"
 #include "sim/steady.hpp"
@@ -42,7 +43,12 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
     return !repeats(scenario) ? std::optional<SteadyState>()
                               : steady_state(p.program, p.graph, timeline, p.plan.microbatches);
   };
-  p.result = measure(scenario, p.graph, p.timeline, steady(p.timeline));
+  p.result = measure(scenario, p.graph, p.timeline, steady(p.timeline),
+                     work_needs(p.program).forward_only);
+  if (p.program.pooled) {
+    p.result.assumptions.push_back(
+        "the optimizer runs on the hosts beside the next step and takes no time of the devices");
+  }
   for (std::string& note : notes) p.result.warnings.push_back(std::move(note));
   for (std::string& warning : models::unclaimed_groups(p.plan, scenario))
     p.result.warnings.push_back(std::move(warning));

@@ -136,8 +136,9 @@ TaskId StepBuilder::add_broadcast(const ActionContext& action, TaskId done) {
       side_segments_.try_emplace({name, static_cast<int>(action.action.pass), 0}, std::uint16_t{0});
   if (fresh) {
     using Names = std::array<std::string_view, 1>;
-    const models::CollectiveGroup pipeline =
-        models::group_of(plan_, s_, Names{"pp"}, graph_.lanes[lane].representative);
+    const int stride = plan_.meshes.front().axis("pp").stride;
+    const int first = graph_.lanes[lane].representative - rank_of(action.lane) * stride;
+    const models::CollectiveGroup pipeline = models::group_of(plan_, s_, Names{"pp"}, first);
     const CollectiveOp op = one ? CollectiveOp::Broadcast : CollectiveOp::AllReduce;
     const base::Bytes bytes(shared_bytes(action));
     PassCost cost;

@@ -14,10 +14,12 @@ enum JanusPass : std::uint8_t { kFE, kFF, kBF, kBE };
 /// weights.
 constexpr double kProducts[] = {1, 1, 2, 2};
 
-double janus_seconds(const PipelineShape& shape, const Program& program, int pass) {
+double janus_seconds(const PipelineShape& shape, const Program& program, int pass, int stage) {
   const auto p = static_cast<std::size_t>(pass);
-  for (const PassTime& given : shape.times.others) {
-    if (given.pass == program.passes[p].name) return given.seconds.value;
+  for (const PassTimes& given : shape.times.others) {
+    if (given.pass != program.passes[p].name || given.seconds.empty()) continue;
+    const bool one = given.seconds.size() == 1;
+    return given.seconds.at(one ? 0 : static_cast<std::size_t>(stage)).at(0).value;
   }
   return kProducts[p];
 }
@@ -32,7 +34,7 @@ Program janus_order(const PipelineShape& shape, int unit, bool waves, double& ma
                     {"BE", Direction::Up, {kFE, kBF}, {kFE}}};
   GreedyRules rules;
   rules.rank = [](int stage, int) { return stage; };
-  rules.seconds = [&](int pass, int) { return janus_seconds(shape, program, pass); };
+  rules.seconds = [&](int pass, int stage) { return janus_seconds(shape, program, pass, stage); };
   rules.hop = shape.times.hop.value;
   rules.window = unit;
   constexpr int kWaveOrder[] = {1, 0, 3, 2}, kEndFirst[] = {3, 2, 1, 0};

@@ -16,7 +16,7 @@ StageTimes four_pass_times(int stages, const std::vector<double>& seconds) {
   StageTimes times = uniform_times(stages, {{}, {}, {}, base::Bytes(1)});
   const char* const names[] = {"FE", "FF", "BF", "BE"};
   for (std::size_t i = 0; i < seconds.size(); ++i) {
-    times.others.push_back({names[i], Seconds(seconds[i])});
+    times.others.push_back({names[i], {{Seconds(seconds[i])}}});
   }
   return times;
 }
