@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "models/cost/collective_table.hpp"
+#include "models/cost/collnet.hpp"
 #include "models/cost/nccl_tuner.hpp"
 #include "models/cost/white_box.hpp"
 
@@ -40,7 +41,12 @@ void consider_simple(CollectiveChoice& best, CollectiveOp op, double bytes,
       consider(best, detail::nvls_time(bytes, f), A::Nvls, kSimple);
     if (group.domains > 1 && release.nvls_tree_net > 0 && allowed(group, A::NvlsTree))
       consider(best, detail::nvls_tree_time(bytes, f), A::NvlsTree, kSimple);
+    if (collnet_runs(op, A::Nvls, group, release) && allowed(group, A::Nvls))
+      consider(best, detail::nvls_collnet_time(bytes, f), A::Nvls, kSimple);
   }
+  for (const A a : {A::CollNetDirect, A::CollNetChain})
+    if (allowed(group, a) && collnet_runs(op, a, group, release))
+      consider(best, detail::collnet_time(op, a, bytes, f), a, kSimple);
   const bool gathers = op == CollectiveOp::AllGather || op == CollectiveOp::ReduceScatter;
   if (gathers && release.pat && group.domains > 1 && group.per_domain == 1 &&
       allowed(group, A::Pat))
@@ -71,6 +77,7 @@ CollectiveGroup outer_group(const CollectiveGroup& group) {
   g.intra = nullptr;
   g.domain_devices = 0;
   g.sharers *= group.per_domain;
+  g.tree_sharers *= group.per_domain;
   g.algorithms = phase_algorithms(group);
   return g;
 }
@@ -260,6 +267,9 @@ LinkBytes bytes_by_link(CollectiveOp op, CollectiveAlgorithm algorithm, base::By
   const double passes = reduce ? 2 : 1;
   if (algorithm == A::Hierarchical)
     return {size * (passes * (g - 1) / g), size * (passes / g * (big_n - 1) / big_n)};
+  if (algorithm == A::CollNetDirect || algorithm == A::CollNetChain)
+    return {size * (passes * (g - 1) / g), size * (op == CollectiveOp::AllGather ? 1 / n : 1 / g)};
+  if (reduce && reduces_in_network(algorithm, domains)) return {size * (1 + 1 / g), size * (1 / g)};
   if (reduce && (algorithm == A::Nvls || algorithm == A::NvlsTree))
     return {size * (1 + 1 / g), size * (2 * (big_n - 1) / n)};
   if (reduce && algorithm == A::Tree)

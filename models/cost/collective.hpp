@@ -39,6 +39,9 @@ struct CollectiveGroup {
   /// group gets. A GPU reaches its own ports only, so 8-GPU nodes with one member each give 8 even
   /// when the siblings idle.
   double sharers = 1;
+  /// The same for trees of switches that reduce: however many nodes hang on a first switch, each
+  /// passes its sum on once. 0: as `sharers`.
+  double tree_sharers = 0;
   /// Devices wired to each other in a domain without a switch (NvLink, Xgmi): a smaller group
   /// reaches only its part of their links, (members - 1) / (devices - 1). 0: the group fills the
   /// domain.
@@ -99,7 +102,11 @@ base::Bytes bytes_sent_per_rank(CollectiveOp op, base::Bytes size, int ranks);
 ///   ring       all-reduce 2S(n-1)/n, gather and scatter S(n-1)/n, of which N/n leave the domain;
 ///              broadcast and reduce S(n-N)/n and S(N-1)/n
 ///   tree       all-reduce, up and down each of n-1 edges: 2S(n-N)/n and 2S(N-1)/n
-///   NVLS       all-reduce in the switch: S(1 + 1/g), between domains as the tree
+///   NVLS       all-reduce in the switch: S(1 + 1/g), between domains S/g where the switches of the
+///              network reduce too
+///   NVLSTree   S(1 + 1/g), between domains as the tree
+///   CollNet    all-reduce 2S(g-1)/g and, in the switches of the network, S/g; gather S(g-1)/g and
+///              S/n, scatter S(g-1)/g and S/g
 ///   hierarchical  all-reduce 2S(g-1)/g and 2(S/g)(N-1)/N; gather and scatter half of that;
 ///              broadcast and reduce as the ring
 ///   direct     all-to-all S(g-1)/n and S(n-g)/n; a message S

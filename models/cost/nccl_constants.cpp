@@ -36,7 +36,8 @@ constexpr std::array<NcclRelease, 5> kReleases{{
      23.0,
      14.0,
      87.7,
-     false},
+     false,
+     true},  // NCCL 2.18.1 release notes: NVLS with IB SHARP
     {"2.21",
      21,
      {{6.8, 14.0, 0.0}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}},
@@ -44,7 +45,9 @@ constexpr std::array<NcclRelease, 5> kReleases{{
      25.0,
      14.0,
      141.0,
-     false},
+     false,
+     true,
+     true},  // from 2.20 on (NVIDIA SHARP 3.5.2 release notes)
     {"2.27",
      27,
      {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}},
@@ -52,6 +55,8 @@ constexpr std::array<NcclRelease, 5> kReleases{{
      25.0,
      20.9,
      141.0,
+     true,
+     true,
      true},
 }};
 constexpr int kNewestMinor = 30;
@@ -155,6 +160,10 @@ std::string_view to_text(CollectiveAlgorithm a) {
       return "direct";
     case CollectiveAlgorithm::Hierarchical:
       return "hierarchical";
+    case CollectiveAlgorithm::CollNetDirect:
+      return "collnet-direct";
+    case CollectiveAlgorithm::CollNetChain:
+      return "collnet-chain";
   }
   return "";
 }

@@ -15,8 +15,20 @@ namespace paceline::models {
 /// Ring, Tree and the in-switch reductions of NVSwitch; Pat: NCCL's logarithmic all-gather and
 /// reduce-scatter for one GPU per node; Direct: point-to-point messages, no algorithm;
 /// Hierarchical: inside the domains, then between them, as frameworks compose it (NCCL itself never
-/// does).
-enum class CollectiveAlgorithm { Ring, Tree, Nvls, NvlsTree, Pat, Direct, Hierarchical };
+/// does). CollNetDirect and CollNetChain: the switches of the network reduce between the domains
+/// (SHARP), inside them every GPU sends to every other, or along chains; so does Nvls over several
+/// domains, with NVSwitch inside.
+enum class CollectiveAlgorithm {
+  Ring,
+  Tree,
+  Nvls,
+  NvlsTree,
+  Pat,
+  Direct,
+  Hierarchical,
+  CollNetDirect,
+  CollNetChain
+};
 /// A bit per algorithm that NCCL chooses from.
 inline constexpr unsigned kNcclAlgorithms =
     ~(1u << static_cast<unsigned>(CollectiveAlgorithm::Hierarchical));
@@ -44,6 +56,10 @@ struct NcclRelease {
   double nvls_tree_net = 0;  ///< us per step between nodes; 0: no NVLSTree
   double ll_max_hopper = 0;  ///< GB/s, LL ceiling of one Hopper node
   bool pat = false;          ///< logarithmic all-gather and reduce-scatter
+  /// CollNetDirect, CollNetChain, and NVLS over several nodes with the network's switches reducing;
+  /// older releases have another CollNet, which is not modelled
+  bool collnet = false;
+  bool collnet_gathers = false;  ///< all-gather and reduce-scatter by CollNetDirect too
 };
 
 /// Constants of a release by name ("2.18") or full version ("2.19.3" takes the newest entry that is

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "models/cost/collnet.hpp"
+
 namespace paceline::models {
 namespace {
 
@@ -110,10 +112,26 @@ double tree_us(CollectiveProtocol p, double bytes, const View& v) {
 
 double nvls_us(double bytes, const View& v) {
   const double channels = v.generation->nvls_channels;
-  const double rate = v.channels.rate * v.channels.graph / channels;
-  const double bus =
-      channels * rate * v.generation->nvls_efficiency * (channels - 1) / channels * 2;
-  return v.release->nvls_step + bytes * 2 * (v.ranks - 1) / v.ranks / (bus * 1e3);
+  // Two reductions in flight; over the network (CollNet) its own rate bounds each channel.
+  const double share = v.generation->nvls_efficiency * (channels - 1) / channels * 2;
+  const double bus = v.bus() * (v.nodes > 1 ? std::min(1.0, share) : share);
+  const double across = v.nodes > 1 ? kNvlsNetUs + 2 * v.net_latency : 0;
+  return v.release->nvls_step + across + bytes * 2 * (v.ranks - 1) / v.ranks / (bus * 1e3);
+}
+
+/// AllReduce loses where GPUs share a port, and on Hopper; gathers and scatters know no more than
+/// the ports.
+double collnet_us(CollectiveOp op, CollectiveAlgorithm a, double bytes, const View& v) {
+  const double latency = collnet_latency_us(a, v.local) + 2 * v.net_latency;
+  double rate = 0.5 * v.bus();
+  if (op != CollectiveOp::AllReduce) {
+    rate = 0.9 * v.bus();
+  } else if (a == CollectiveAlgorithm::CollNetDirect) {
+    const double shared = v.local / collnet_heads(*v.group);
+    rate /= shared - (shared - 1) / 2;
+    if (v.generation->nvls_channels > 0) rate *= 0.85;
+  }
+  return latency + bytes / (rate * 1e3);
 }
 
 double nvls_tree_us(double bytes, const View& v) {
@@ -136,9 +154,12 @@ bool can_run(CollectiveOp op, CollectiveAlgorithm a, CollectiveProtocol p, const
     case CollectiveAlgorithm::Tree:
       return reduce;
     case CollectiveAlgorithm::Nvls:
-      return nvls && v.nodes == 1 && v.local > 2;
+      return nvls && v.local > 2 && (v.nodes == 1 || collnet_runs(op, a, *v.group, *v.release));
     case CollectiveAlgorithm::NvlsTree:
       return nvls && v.nodes > 1 && v.release->nvls_tree_net > 0;
+    case CollectiveAlgorithm::CollNetDirect:
+    case CollectiveAlgorithm::CollNetChain:
+      return simple && collnet_runs(op, a, *v.group, *v.release);
     case CollectiveAlgorithm::Pat:
     case CollectiveAlgorithm::Direct:
     case CollectiveAlgorithm::Hierarchical:
@@ -168,6 +189,10 @@ base::Seconds nccl_estimate(CollectiveOp op, CollectiveAlgorithm algorithm,
     case CollectiveAlgorithm::NvlsTree:
       us = nvls_tree_us(size.value, v);
       break;
+    case CollectiveAlgorithm::CollNetDirect:
+    case CollectiveAlgorithm::CollNetChain:
+      us = collnet_us(op, algorithm, size.value, v);
+      break;
     case CollectiveAlgorithm::Pat:
     case CollectiveAlgorithm::Direct:
     case CollectiveAlgorithm::Hierarchical:
@@ -186,7 +211,7 @@ CollectiveChoice nccl_choice(CollectiveOp op, base::Bytes size, const Collective
   const auto allowed = [](unsigned mask, auto bit) {
     return (mask >> static_cast<unsigned>(bit) & 1u) != 0;
   };
-  for (const A a : {A::Ring, A::Tree, A::Nvls, A::NvlsTree})
+  for (const A a : {A::Ring, A::Tree, A::Nvls, A::NvlsTree, A::CollNetDirect, A::CollNetChain})
     for (const P p : {P::LL, P::LL128, P::Simple}) {
       if (!allowed(group.algorithms, a) || !allowed(group.protocols, p)) continue;
       const base::Seconds t = nccl_estimate(op, a, p, size, group, release);

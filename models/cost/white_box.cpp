@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "models/cost/collnet.hpp"
 
 // The times are S / bandwidth + steps x latency with NCCL's structure (steps, bytes per resource,
 // chunks) and a handful of constants fitted, all together and with a robust loss, on public
@@ -40,6 +41,11 @@ constexpr double kNvlsTreeFill = 1.0;  // more per doubling of nodes
 constexpr double kNvlsHeads = 32;
 // NCCL prefers rings in groups this small or smaller (nvls_effect set).
 constexpr double kNvlsMinRanks = 5;
+
+// Share of a port's bandwidth that reaches the reducing switches: "~20 GB/s per NIC" of 25, from a
+// maintainer of NCCL (NVIDIA/nccl issue 320, January 2023).
+constexpr double kCollNetShare = 0.8;
+constexpr double kInfinibandHop = 5;  // us, part of NCCL's latency of CollNet
 
 constexpr double kLL128 = 0.92;  // 120 of 128 bytes are data, less the flag check
 constexpr double kReduceScatterLoss = 0.92;
@@ -85,6 +91,12 @@ void set_network(Fabric& f, const CollectiveGroup& group) {
   f.nic = link.bandwidth.value * link.efficiency * group.ports / group.sharers;
   for (std::size_t p = 0; p < 3; ++p) f.hop[p] = link.latency.value + kHopOverLL[p] * kUs;
   if (link.kind == LinkKind::Efa) f.chunk_max = kNvlsChunkMaxEfa;
+  if (!link.sharp) return;
+  const double sharers = group.tree_sharers > 0 ? group.tree_sharers : group.sharers;
+  f.collnet =
+      link.bandwidth.value * std::min(link.efficiency, kCollNetShare) * group.ports / sharers;
+  f.collnet_hop = std::max(0.0, link.latency.value - kInfinibandHop * kUs);
+  f.heads = collnet_heads(group);
 }
 
 /// Steps a chunk takes around the ring, and how many of them leave a node.
@@ -246,9 +258,10 @@ Timing tree_time(CollectiveProtocol p, double bytes, const Fabric& f) {
   return {latency + bytes / rate, latency};
 }
 
-Timing nvls_time(double bytes, const Fabric& f) {
+Timing nvls_time(double bytes, const Fabric& f, double cap) {
   const double latency = kNvlsBase * kUs;
-  return {latency + nvls_stream(bytes, kNvlsFill, kInfinite, f), latency};
+  const double fills = kNvlsFill + (cap < kInfinite ? kNvlsTreeFill : 0);
+  return {latency + nvls_stream(bytes, fills, cap, f), latency};
 }
 
 Timing nvls_tree_time(double bytes, const Fabric& f) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <limits>
+
 #include "models/cost/collective.hpp"
 
 /// Internals of the white box: the group in plain numbers (bytes per second, seconds).
@@ -16,6 +18,10 @@ struct Fabric {
   double nvls = 0;  ///< B/s of an in-switch all-reduce with the largest chunk; 0: none
   double chunk_max = kNvlsChunkMax;
   double queue = 0;  ///< NVLS channels x heads
+  /// B/s one domain's share of the ports sends to switches that reduce, and gets back; 0: none
+  double collnet = 0;
+  double collnet_hop = 0;  ///< s that the network is slower than InfiniBand, once
+  double heads = 1;        ///< ranks of a domain with a port of their own
   bool ll128 = false;
   bool wan = false;       ///< the network joins sites: a message takes latency and line rate
   double tree_limit = 0;  ///< bytes, the largest array NCCL reduces along a tree
@@ -32,9 +38,15 @@ struct Timing {
 
 Timing ring_time(CollectiveOp op, CollectiveProtocol p, double bytes, const Fabric& f);
 Timing tree_time(CollectiveProtocol p, double bytes, const Fabric& f);  ///< all-reduce
-Timing nvls_time(double bytes, const Fabric& f);                        ///< all-reduce, one domain
-Timing nvls_tree_time(double bytes, const Fabric& f);                   ///< all-reduce, several
-Timing pat_time(CollectiveOp op, double bytes, const Fabric& f);        ///< one rank per domain
+/// All-reduce in one domain, or what a domain does of one; `cap` B/s bounds the rate (the network:
+/// one more stage of the pipeline).
+Timing nvls_time(double bytes, const Fabric& f,
+                 double cap = std::numeric_limits<double>::infinity());
+Timing nvls_tree_time(double bytes, const Fabric& f);             ///< all-reduce, several
+Timing pat_time(CollectiveOp op, double bytes, const Fabric& f);  ///< one rank per domain
+/// All-reduce, all-gather, reduce-scatter over switches that reduce (collnet_runs).
+Timing collnet_time(CollectiveOp op, CollectiveAlgorithm algorithm, double bytes, const Fabric& f);
+Timing nvls_collnet_time(double bytes, const Fabric& f);  ///< all-reduce, several domains
 Timing send_time(double bytes, const Fabric& f);
 Timing all_to_all_time(double bytes, const Fabric& f);
 

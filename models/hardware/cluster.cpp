@@ -202,6 +202,10 @@ void check_cluster(const base::Fields& fields, std::string_view key, const Clust
     if (group.ports_per_node == 0 && !alone)
       fields.fail(key, "several nodes without a network between them",
                   "give the link of a port and the ports a node has: network: ndr400, ports: 8");
+    if (group.ports_per_node > 0 && cluster.groups.front().ports_per_node > 0 &&
+        group.network.sharp != cluster.groups.front().network.sharp)
+      fields.fail(key, "the switches reduce (sharp) for some kinds of nodes only",
+                  "say it of the network of all of them or of none");
   }
   if (devices > kMaxDevices)
     fields.fail(key, std::to_string(devices) + " devices",

@@ -45,6 +45,10 @@ void read_keys(base::Fields& fields, const SourceList& sources, bool complete, L
                 "give the share NVLS reaches, for example 0.69");
   if (!link.multicast && fields.has("multicast_efficiency"))
     fields.fail("multicast_efficiency", "stands without multicast: true");
+  link.sharp = fields.flag("sharp", link.sharp);
+  if (link.sharp && link.kind != LinkKind::Infiniband)
+    fields.fail("sharp", "stands on a link of kind " + std::string(to_text(link.kind)),
+                "only InfiniBand switches reduce for NCCL (SHARP)");
 }
 
 }  // namespace
@@ -95,7 +99,7 @@ Link read_link_at(base::Fields& fields, std::string_view key, const SourceList& 
 
 std::string describe(const Link& link) {
   std::string out = link.name + ": " + link.summary + " (" + std::string(to_text(link.kind)) +
-                    (link.multicast ? ", multicast" : "") + ")\n";
+                    (link.multicast ? ", multicast" : "") + (link.sharp ? ", sharp" : "") + ")\n";
   if (!link.note.empty()) out += "  " + link.note + "\n";
   return out + facts_table(link.facts);
 }

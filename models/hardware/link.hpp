@@ -61,6 +61,9 @@ struct Link {
   bool multicast = false;          ///< the switch adds and copies (NVLS)
   /// share of the bandwidth NVLS moves, (1 + 1/n) bytes a byte; 0 without
   double multicast_efficiency = 0;
+  /// the switches of the network add what its members send (NVIDIA SHARP), and NCCL is set up to
+  /// let them: its CollNet algorithms. InfiniBand only.
+  bool sharp = false;
   /// false: no figure of a spec describes its collectives (sockets, TCPX, copies through the host);
   /// predictions over it without a measured log carry a warning
   bool claim = true;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "models/cost/collnet.hpp"
 #include "models/parallel/axes.hpp"
 #include "models/parallel/plan.hpp"
 
@@ -21,13 +22,26 @@ double uplink_share(const Cluster& cluster, int first, int last, int block) {
   return std::max(1.0, cluster.oversubscription * crossing);
 }
 
+/// What is left of that share where switches add what comes from below and pass one sum on, for a
+/// group of `domains` evenly spread.
+double tree_uplink_share(const Cluster& cluster, double share, int first, int last, int domains) {
+  const int below = cluster.nodes_per_switch;
+  if (below == 0) return share;
+  const int switches =
+      cluster.place_of(last).node / below - cluster.place_of(first).node / below + 1;
+  return std::max(1.0, share / std::max(1, domains / switches));
+}
+
 /// What the layout says of bandwidth: links, ports, siblings, and the share of the uplinks a group
 /// gets that spans several first switches.
 CollectiveGroup from_layout(const Scenario& s, const GroupLayout& layout, int first, int last,
                             int block, const CollectiveTable* table) {
   const Cluster& cluster = s.cluster;
   CollectiveGroup group = group_of_layout(cluster, layout);
-  group.sharers *= uplink_share(cluster, first, last, block);
+  const double share = uplink_share(cluster, first, last, block);
+  group.tree_sharers =
+      group.sharers * tree_uplink_share(cluster, share, first, last, group.domains);
+  group.sharers *= share;
   group.algorithms = s.collectives.algorithms;
   group.protocols = s.collectives.protocols;
   group.tuner = s.collectives.tuner;
@@ -98,6 +112,25 @@ CollectiveGroup slowest_over(const Plan& plan, const Scenario& s, std::span<cons
     if (seconds(group) > seconds(slowest)) slowest = group;
   });
   return slowest;
+}
+
+/// "collnet-direct, nvls": what the group's collectives leave to the switches of the network.
+std::string network_algorithms(const Scenario& s, const CollectiveGroup& group) {
+  if (group.network == nullptr || !group.network->sharp) return "";
+  unsigned seen = 0;
+  std::string names;
+  for (const CollectiveOp op :
+       {CollectiveOp::AllReduce, CollectiveOp::AllGather, CollectiveOp::ReduceScatter}) {
+    for (double bytes = 1e3; bytes < 1e11; bytes *= 10) {
+      const CollectiveAlgorithm a =
+          collective_time(op, base::Bytes(bytes), group, nccl_release(s.stack.nccl)).algorithm;
+      const unsigned bit = 1u << static_cast<unsigned>(a);
+      if (!reduces_in_network(a, group.domains) || (seen & bit) != 0) continue;
+      seen |= bit;
+      names += (names.empty() ? "" : ", ") + std::string(to_text(a));
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -175,7 +208,13 @@ std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& s) {
   std::vector<std::string> found;
   const auto look = [&](const CollectiveGroup& group, const std::string& what) {
     const std::string_view link = unclaimed_link(group);
-    if (link.empty() || group.logs != nullptr) return;
+    if (group.logs != nullptr) return;
+    if (const std::string names = link.empty() ? network_algorithms(s, group) : ""; !names.empty())
+      found.push_back("no claim without a log: " + what + " over " + group.network->name +
+                      " uses its reducing switches (" + names +
+                      "), whose times no log has checked; name nccl-tests logs of it under "
+                      "collectives.logs");
+    if (link.empty()) return;
     found.push_back("no claim without a log: " + what + " over " + std::string(link) +
                     " has no measured times and no model that holds there; name nccl-tests logs "
                     "of it under collectives.logs");

@@ -103,7 +103,8 @@ int replica_offset(const Mesh& mesh, int replica);
 bool places_differ(const Scenario& scenario);
 
 /// A warning for every kind of group whose collectives go over links the white box makes no claim
-/// for (unclaimed_link) and that no log of the scenario speaks for.
+/// for (unclaimed_link), or that the switches of the network reduce, and that no log of the
+/// scenario speaks for.
 std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& scenario);
 
 }  // namespace paceline::models

@@ -18,12 +18,14 @@ constexpr std::array<base::Named<CollectiveOp>, kCollectiveOps> kOps{
      {"broadcast", CollectiveOp::Broadcast},
      {"send_recv", CollectiveOp::SendRecv},
      {"reduce", CollectiveOp::Reduce}}};
-constexpr std::array<base::Named<unsigned>, 6> kAlgorithms{
+constexpr std::array<base::Named<unsigned>, 8> kAlgorithms{
     {{"ring", static_cast<unsigned>(CollectiveAlgorithm::Ring)},
      {"tree", static_cast<unsigned>(CollectiveAlgorithm::Tree)},
      {"nvls", static_cast<unsigned>(CollectiveAlgorithm::Nvls)},
      {"nvls-tree", static_cast<unsigned>(CollectiveAlgorithm::NvlsTree)},
      {"pat", static_cast<unsigned>(CollectiveAlgorithm::Pat)},
+     {"collnet-direct", static_cast<unsigned>(CollectiveAlgorithm::CollNetDirect)},
+     {"collnet-chain", static_cast<unsigned>(CollectiveAlgorithm::CollNetChain)},
      {"hierarchical", static_cast<unsigned>(CollectiveAlgorithm::Hierarchical)}}};
 constexpr std::array<base::Named<unsigned>, 3> kProtocols{
     {{"ll", static_cast<unsigned>(CollectiveProtocol::LL)},
@@ -52,6 +54,22 @@ unsigned read_mask(base::Fields& fields, std::string_view key,
   }
   if (mask == 0) fields.fail(key, "is empty", "leave it out to allow all");
   return mask;
+}
+
+/// Naming a CollNet algorithm wants switches that reduce and a release that has it.
+void check_collnet(base::Fields& fields, const Scenario& scenario) {
+  if (!fields.has("algorithm")) return;
+  for (const std::string& name : fields.text_list("algorithm")) {
+    if (!name.starts_with("collnet-")) continue;
+    if (!scenario.cluster.groups.front().network.sharp)
+      fields.fail("algorithm", base::quote(name) + " needs a network whose switches reduce (SHARP)",
+                  "say sharp: true of the InfiniBand link, as in cluster: {network: {spec: ndr400, "
+                  "sharp: true}}, or leave it out");
+    if (!nccl_release(scenario.stack.nccl).collnet)
+      fields.fail("algorithm",
+                  base::quote(name) + " is not modelled for NCCL " + scenario.stack.nccl,
+                  "it is from 2.18 on");
+  }
 }
 
 std::string path_in(const std::string& folder, const std::string& file) {
@@ -112,6 +130,7 @@ std::string log_text(const NcclLog& log) {
 void read_collectives(base::Fields fields, const std::string& folder, Scenario& scenario) {
   CollectiveSettings& c = scenario.collectives;
   c.algorithms = read_mask(fields, "algorithm", kAlgorithms, kNcclAlgorithms);
+  check_collnet(fields, scenario);
   c.protocols = read_mask(fields, "protocol", kProtocols, ~0u);
   c.tuner = fields.choice<bool>("choice", kChoices, false);
   if (fields.has("logs")) {

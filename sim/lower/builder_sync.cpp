@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "models/cost/collnet.hpp"
 #include "sim/lower/builder.hpp"
 
 /// The end of the step: gradients, optimizer, parameters.
@@ -33,7 +34,7 @@ TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes,
     cost.seconds = choice.time.value + s_.stack.collective_overhead.value;
     cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
     cost.bytes[static_cast<std::size_t>(Stream::Dp)] =
-        models::bytes_sent_per_rank(op, base::Bytes(bytes), group.ranks).value;
+        models::bytes_sent(op, choice.algorithm, base::Bytes(bytes), group).value;
     const std::string name = std::string(models::to_text(op)) + " dp";
     dp_segments_.push_back({bytes, op, &group, add_segment(graph_, name, cost), choice});
     found = dp_segments_.end() - 1;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "models/cost/collnet.hpp"
 #include "sim/engine/reference.hpp"
 
 namespace paceline::sim {
@@ -44,7 +45,7 @@ InnerTask piece_of(const CostContext& context, const Task& task, const Op& op) {
   piece.size = op.bytes * share;
   piece.fluid = task.seconds * (1 - choice.latency.value / choice.time.value);
   piece.sent =
-      models::bytes_sent_per_rank(op.collective, base::Bytes(piece.size), group.ranks).value;
+      models::bytes_sent(op.collective, choice.algorithm, base::Bytes(piece.size), group).value;
   return piece;
 }
 

@@ -7,12 +7,14 @@
 #include <set>
 #include <tuple>
 
+#include "models/cost/collnet.hpp"
 #include "models/hardware/fabric.hpp"
 #include "models/parallel/axes.hpp"
 #include "sim/engine/graph_order.hpp"
 #include "sim/lower/chunks.hpp"
 #include "sim/lower/rings.hpp"
 #include "sim/lower/shared_wires.hpp"
+#include "sim/lower/switch_flows.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -22,9 +24,6 @@ using models::Cluster;
 using models::CollectiveAlgorithm;
 using models::CollectiveOp;
 using models::Fabric;
-
-/// Flows by wire.
-using Load = std::map<int, std::uint32_t>;
 
 void add_route(Load& load, const Fabric& fabric, int from, int to, std::uint32_t flows) {
   if (from == to || flows == 0) return;
@@ -49,6 +48,10 @@ double bytes_leaving(const NetworkTask& task, int ranks, std::size_t domains) {
   if (tree && domains > 1) return domains == 2 ? task.size : 2 * task.size;
   if (task.algorithm == CollectiveAlgorithm::Nvls) return task.size * (1 + 1.0 / ranks);
   return models::bytes_sent_per_rank(task.op, base::Bytes(task.size), ranks).value;
+}
+
+bool in_switches(const NetworkTask& task, std::size_t domains) {
+  return models::reduces_in_network(task.algorithm, static_cast<int>(domains));
 }
 
 class Attacher {
@@ -141,7 +144,7 @@ class Attacher {
     for (std::size_t i = 0; i < doors.size(); ++i) {
       worst = std::max(worst, switch_latency(doors[i], doors[(i + 1) % doors.size()]));
     }
-    if (task.member >= 0 || task.steps > 1) return worst;
+    if (task.member >= 0 || task.steps > 1 || in_switches(task, doors.size())) return worst;
     const double n = static_cast<double>(doors.size());
     const bool tree = task.algorithm == CollectiveAlgorithm::Tree ||
                       task.algorithm == CollectiveAlgorithm::NvlsTree;
@@ -198,20 +201,28 @@ class Attacher {
     return load;
   }
 
+  /// Flows of one group's collective, or those of its member `only`.
+  Load group_load(const NetworkTask& task, const std::vector<int>& group, int only = -1) const {
+    const bool several = domain_of(cluster_, group.front()) != domain_of(cluster_, group.back());
+    return in_switches(task, several ? 2 : 1)
+               ? switch_load(fabric_, cluster_, group, task.op, task.algorithm, only)
+               : ring_load(fabric_, cluster_, group, only);
+  }
+
   Load collective(const NetworkTask& task, const Task& t, Transfer& transfer) {
     const int representative = graph_.lanes[t.lane].representative;
     const std::vector<int> own = members_of(representative, *task.axes);
-    const Load whole = ring_load(fabric_, cluster_, own);
+    const Load whole = group_load(task, own);
     size_flow(task, own, whole, transfer);
     // The members of an unfolded group have a task each: what leaves this one.
-    if (offsets_.empty()) return ring_load(fabric_, cluster_, own, representative);
+    if (offsets_.empty()) return group_load(task, own, representative);
     Load load;
     for (const int offset : offsets_) {
       const int device = representative + offset;
       if (device != models::first_member(device, *task.axes)) continue;
       const std::vector<int> group = members_of(device, *task.axes);
       const int only = task.member < 0 ? -1 : group[static_cast<std::size_t>(task.member)];
-      for (const auto& [wire, flows] : ring_load(fabric_, cluster_, group, only)) {
+      for (const auto& [wire, flows] : group_load(task, group, only)) {
         load[wire] += flows;
       }
     }
@@ -224,6 +235,12 @@ class Attacher {
     for (const int device : group) ++in_domain[domain_of(cluster_, device)];
     int smallest = in_domain.begin()->second;
     for (const auto& [domain, count] : in_domain) smallest = std::min(smallest, count);
+    if (in_switches(task, in_domain.size())) {
+      transfer.bytes =
+          switch_flow(task.op, task.size, static_cast<int>(in_domain.size()), smallest);
+      limit(transfer, task.fluid, load);
+      return;
+    }
     const double leaving = bytes_leaving(task, static_cast<int>(group.size()), in_domain.size());
     transfer.bytes = (in_domain.size() > 1 ? leaving / smallest : leaving) / task.steps;
     limit(transfer, task.fluid, load);

@@ -30,7 +30,8 @@ struct NetworkTask {
 ///
 /// A collective goes around a ring of its members in device order, node by node; with k members a
 /// node there are k rings, each leaving a node through another member. Trees are taken to use the
-/// same wires with the bytes of a tree. Rings fit NCCL's choice for large arrays.
+/// same wires with the bytes of a tree. Rings fit NCCL's choice for large arrays. What the switches
+/// of the network reduce goes up to them and back (switch_flows.hpp).
 void attach_network(TaskGraph& graph, const models::Scenario& scenario, const models::Plan& plan,
                     const std::vector<NetworkTask>& tasks, int replicas);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/cost/collnet.hpp"
 #include "models/cost/memory.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/lower/inner_tasks.hpp"
@@ -176,8 +177,8 @@ PassCost evaluate(const CostContext& context, const std::vector<Op>& ops) {
   for (const Op& op : ops) {
     if (op.kind != OpKind::Collective) continue;
     cost.bytes[static_cast<std::size_t>(stream_of(op))] +=
-        models::bytes_sent_per_rank(op.collective, base::Bytes(op.bytes),
-                                    group_of(context, op).ranks)
+        models::bytes_sent(op.collective, choice_of(context, op).algorithm, base::Bytes(op.bytes),
+                           group_of(context, op))
             .value;
   }
   return cost;

@@ -35,7 +35,8 @@ std::vector<int> members_of(int device, const std::vector<Axis>& axes) {
   return members;
 }
 
-std::vector<RingHop> ring_hops(const models::Cluster& cluster, const std::vector<int>& members) {
+std::vector<std::vector<int>> by_domain(const models::Cluster& cluster,
+                                        const std::vector<int>& members) {
   std::vector<std::vector<int>> domains;
   int last = -1;
   for (const int device : members) {
@@ -44,6 +45,11 @@ std::vector<RingHop> ring_hops(const models::Cluster& cluster, const std::vector
     domains.back().push_back(device);
     last = domain;
   }
+  return domains;
+}
+
+std::vector<RingHop> ring_hops(const models::Cluster& cluster, const std::vector<int>& members) {
+  const std::vector<std::vector<int>> domains = by_domain(cluster, members);
   std::vector<RingHop> hops;
   const bool alone = domains.size() == 1;
   const auto add = [&](int from, int to, std::size_t flows) {

@@ -16,6 +16,10 @@ int domain_of(const models::Cluster& cluster, int device);
 /// The members of the group that `device` belongs to, in ascending order.
 std::vector<int> members_of(int device, const std::vector<models::Axis>& axes);
 
+/// The members, which ascend, domain by domain.
+std::vector<std::vector<int>> by_domain(const models::Cluster& cluster,
+                                        const std::vector<int>& members);
+
 /// `flows` of the rings go from one device to another.
 struct RingHop {
   int from = 0, to = 0;

@@ -22,14 +22,23 @@ struct Machine {
   const char* network;
   const char* generation;
   double ports;
+  bool sharp = false;
 };
 constexpr Machine kMachines[] = {
-    {"nvlink2", "efa-v1-p3dn", "volta", 1},         {"nvlink3-nvswitch", "hdr200", "ampere", 8},
-    {"nvlink3-nvswitch", "efa-v1", "ampere", 4},    {"nvlink4-nvswitch", "ndr400", "hopper", 8},
-    {"nvlink4-nvswitch", "efa-v2", "hopper", 32},   {"nvlink4-nvswitch", "tcpx", "hopper", 4},
-    {"nvlink5-nvswitch", "ndr400", "blackwell", 8}, {"pcie4-x16", "ethernet-25", "ada", 1},
-    {"xgmi-mi300x", "roce-400", "cdna3", 8},        {"xgmi-mi250x", "slingshot-200", "cdna2", 4},
+    {"nvlink2", "efa-v1-p3dn", "volta", 1},
+    {"nvlink3-nvswitch", "hdr200", "ampere", 8},
+    {"nvlink3-nvswitch", "efa-v1", "ampere", 4},
+    {"nvlink4-nvswitch", "ndr400", "hopper", 8},
+    {"nvlink4-nvswitch", "efa-v2", "hopper", 32},
+    {"nvlink4-nvswitch", "tcpx", "hopper", 4},
+    {"nvlink5-nvswitch", "ndr400", "blackwell", 8},
+    {"pcie4-x16", "ethernet-25", "ada", 1},
+    {"xgmi-mi300x", "roce-400", "cdna3", 8},
+    {"xgmi-mi250x", "slingshot-200", "cdna2", 4},
     {"pcie3-x16", "omni-path-100", "turing", 1},
+    {"nvlink4-nvswitch", "ndr400", "hopper", 8, true},
+    {"nvlink3-nvswitch", "hdr200", "ampere", 4, true},
+    {"pcie4-x16", "hdr200", "ada", 2, true},
 };
 struct Shape {
   int domains, per_domain;
@@ -46,6 +55,7 @@ struct Case {
 
   Case(const Machine& m, const Shape& s)
       : intra(read_link(m.intra)), network(read_link(m.network)) {
+    network.sharp = m.sharp;
     group.ranks = s.domains * s.per_domain;
     group.domains = s.domains;
     group.per_domain = s.per_domain;

@@ -49,6 +49,18 @@ void hierarchical(Wires& w, double size, int passes) {
           w.send(d * w.g + m, (d + 1) % domains * w.g + m, size / w.g / domains);
   }
 }
+/// Every rank hands a share to each head of its domain and gets the sum of it back; head j of all
+/// domains reduces share j in the switches.
+void collnet(Wires& w, double size) {
+  for (int r = 0; r < w.n; ++r) {
+    w.across += size / w.g;
+    for (int head = 0; head < w.g; ++head) {
+      if (head == r % w.g) continue;
+      w.inside += size / w.g;  // to the head
+      w.inside += size / w.g;  // and the head's to this rank
+    }
+  }
+}
 void all_to_all(Wires& w, double size) {
   for (int a = 0; a < w.n; ++a)
     for (int b = 0; b < w.n; ++b)
@@ -103,6 +115,12 @@ TEST_CASE("bytes by link are those of the messages, one by one", "[models][colle
       w = none;
       hierarchical(w, size, 1);
       check(w, Op::AllGather, A::Hierarchical, size);
+      if (domains > 1) {
+        w = none;
+        collnet(w, size);
+        check(w, Op::AllReduce, A::CollNetDirect, size);
+        check(w, Op::AllReduce, A::CollNetChain, size);
+      }
       w = none;
       all_to_all(w, size);
       check(w, Op::AllToAll, A::Direct, size);
@@ -110,6 +128,15 @@ TEST_CASE("bytes by link are those of the messages, one by one", "[models][colle
   const LinkBytes nvls = bytes_by_link(Op::AllReduce, A::Nvls, base::Bytes(800), 1, 8);
   CHECK(nvls.inside.value == Approx(900));
   CHECK(nvls.across.value == 0);
+  // Over reducing switches an eighth of the array leaves by each of 8 ports, whatever the nodes.
+  for (const int nodes : {2, 4, 512})
+    CHECK(bytes_by_link(Op::AllReduce, A::Nvls, base::Bytes(800), nodes, 8).across.value ==
+          Approx(100));
+  const LinkBytes gather = bytes_by_link(Op::AllGather, A::CollNetDirect, base::Bytes(800), 4, 8);
+  CHECK(gather.inside.value == Approx(700));
+  CHECK(gather.across.value == Approx(25));
+  CHECK(bytes_by_link(Op::ReduceScatter, A::CollNetDirect, base::Bytes(800), 4, 8).across.value ==
+        Approx(100));
   CHECK(bytes_by_link(Op::SendRecv, A::Direct, base::Bytes(5), 2, 1).across.value == 5);
   CHECK(bytes_by_link(Op::SendRecv, A::Direct, base::Bytes(5), 1, 2).inside.value == 5);
 }

@@ -149,6 +149,7 @@ TEST_CASE("figures of the data sheets arrive unchanged", "[models]") {
   const auto hdr = models::read_link("hdr200");
   CHECK(hdr.bandwidth.value == 25e9);
   CHECK(hdr.latency.value == Approx(5e-6));
+  CHECK_FALSE(hdr.sharp);
 }
 
 TEST_CASE("a description holds every number, its unit and its source", "[models]") {
@@ -210,6 +211,9 @@ TEST_CASE("impossible spec values are refused", "[models]") {
   CHECK(link("cast", "bandwidth: {value: 1 GB/s, source: s}\nefficiency: {value: 1, source: s}\n" +
                          rest + "multicast: true\n")
             .find("needs multicast_efficiency") != std::string::npos);
+  CHECK(link("roce", "bandwidth: {value: 1 GB/s, source: s}\nefficiency: {value: 1, source: s}\n" +
+                         rest + "sharp: true\n")
+            .find("only InfiniBand switches reduce") != std::string::npos);
   CHECK(link("none", rest).find("efficiency") != std::string::npos);
   CHECK(link("twice", "bandwidth: {value: 1 GB/s, source: s}\nefficiency: {value: 1, source: s}\n" +
                           rest + "speed: 3\n")

@@ -168,3 +168,47 @@ TEST_CASE("an algorithm that a group cannot run is said, with what runs instead"
   CHECK(warnings("collectives: {algorithm: [ring]}").empty());
   CHECK(warnings("").empty());
 }
+
+TEST_CASE("naming CollNet wants switches that reduce and a release that has it",
+          "[models][scenario]") {
+  const std::string none = error_of("collectives: {algorithm: [ring, collnet-direct]}");
+  CHECK_THAT(none, Catch::Matchers::StartsWith("test.yaml:5:26: collectives.algorithm: ") &&
+                       Catch::Matchers::Contains("'collnet-direct' needs a network whose switches "
+                                                 "reduce (SHARP); say sharp: true"));
+  CHECK(error_of("collectives: {algorithm: collnet}").find("collnet-direct") != std::string::npos);
+  const std::string sharp = "{preset: dgx-h100, nodes: 2, network: {spec: ndr400, sharp: true}}";
+  const Scenario s = on(sharp, "collectives: {algorithm: collnet-chain}", "{tp: 1, dp: 16}");
+  CHECK(time(CollectiveOp::AllReduce, 1e9, group(s, "dp")).algorithm ==
+        CollectiveAlgorithm::CollNetChain);
+  CHECK_THROWS_WITH(on(sharp, "collectives: {algorithm: collnet-chain}\nstack: alephalpha-2023",
+                       "{tp: 8, dp: 2}"),
+                    Catch::Contains("is not modelled for NCCL 2.12; it is from 2.18 on"));
+  CHECK_THROWS_WITH(
+      on("{preset: dgx-h100, nodes: 2, network: {spec: roce-400, sharp: true}}", "", "{tp: 8}"),
+      Catch::Contains("only InfiniBand switches reduce"));
+  CHECK_THROWS_WITH(
+      on("{preset: dgx-h100, nodes: 2, network: {spec: ndr400, sharp: 2}}", "", "{tp: 8}"),
+      Catch::Contains("sharp"));
+  CHECK_THROWS_WITH(
+      on("{groups: [{preset: dgx-h100, nodes: 1, network: {spec: ndr400, sharp: true}}"
+         ", {preset: dgx-h100, nodes: 1}]}",
+         "", "{tp: 8, dp: 2}"),
+      Catch::Contains("for some kinds of nodes only"));
+}
+
+TEST_CASE("no log checked the reducing switches: the answer says so", "[models][scenario][nccl]") {
+  const auto warnings = [](const std::string& network, const std::string& parallel,
+                           const std::string& more = "") {
+    const Scenario s = on("{preset: dgx-h100, nodes: 4, network: " + network + "}", more, parallel);
+    return unclaimed_groups(make_plan(s), s);
+  };
+  const std::string sharp = "{spec: ndr400, sharp: true}";
+  const auto found = warnings(sharp, "{tp: 8, dp: 4}");
+  REQUIRE(found.size() == 1);
+  CHECK_THAT(found[0], Catch::Matchers::StartsWith("no claim without a log: data parallelism over "
+                                                   "ndr400 (changed) uses its reducing switches") &&
+                           Catch::Matchers::Contains("collnet-"));
+  CHECK(warnings("ndr400", "{tp: 8, dp: 4}").empty());
+  CHECK(warnings(sharp, "{tp: 8, dp: 4}", "collectives: {algorithm: [ring, tree]}").empty());
+  CHECK(warnings("{spec: ndr400, sharp: false}", "{tp: 8, dp: 4}").empty());
+}
