@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "sim/lower/fences.hpp"
 #include "sim/verify.hpp"
 
 namespace paceline::sim {
@@ -66,7 +67,7 @@ void add_segments(const Program& program, const StageTimes& times, TaskGraph& gr
 class Builder {
  public:
   Builder(const Program& program, const StageTimes& times)
-      : program_(program), times_(times), index_(program) {
+      : program_(program), times_(times), index_(program), fences_(program) {
     if (times.stages.size() != static_cast<std::size_t>(program.stages)) {
       throw base::Error("stage times",
                         std::to_string(times.stages.size()) + " stage times for " +
@@ -134,7 +135,14 @@ class Builder {
     task.origin = static_cast<std::uint32_t>(at.index);
     task.segment = static_cast<std::uint16_t>(action.pass * times_.stages.size() + stage);
     Made& made = made_[index_.key(action)];
+    if (at.index > 0) {
+      const auto rank = static_cast<std::size_t>(at.rank);
+      const Action& before = program_.order[rank][static_cast<std::size_t>(at.index) - 1];
+      if (before.fused) needs_.push_back(made_[index_.key(before)].task);
+    }
+    fences_.add_needs(action, at.rank, needs_);
     made.task = graph_.add(task, needs_);
+    fences_.added(action, at.rank, made.task);
     needs_.clear();
     if (!sends_[index_.key(action)]) return;
     const bool down = pass.direction == Direction::Down;
@@ -143,11 +151,14 @@ class Builder {
     task.kind = TaskKind::Message;
     task.segment = static_cast<std::uint16_t>(graph_.segments.size() - (down ? 2 : 1));
     made.message = graph_.add(task, std::span(&made.task, 1));
+    graph_.cross(made.message, action.pass * static_cast<std::uint32_t>(times_.stages.size()) +
+                                   static_cast<std::uint32_t>(stage));
   }
 
   const Program& program_;
   const StageTimes& times_;
   const ActionIndex index_;
+  StageFences fences_;
   TaskGraph graph_;
   std::vector<Made> made_;     ///< by action
   std::vector<bool> sends_;    ///< by action: its output leaves the rank
