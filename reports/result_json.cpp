@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/result_json.hpp"
 
+#include <limits>
+
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "reports/names.hpp"
@@ -61,8 +63,14 @@ void write_scenario(JsonWriter& json, const Answer& a) {
   json.key("schedule").begin_object();
   text(json, "name", a.schedule.name);
   json.field("chunks", a.schedule.chunks);
-  const bool fixed = a.schedule.dispatch == models::Dispatch::Fixed;
-  json.field("dispatch", fixed ? "fixed" : "ready").end_object();
+  const models::DispatchOptions& dispatch = a.schedule.dispatch;
+  const bool fixed = dispatch.policy == models::Dispatch::Fixed;
+  json.field("dispatch", fixed ? "fixed" : "ready");
+  if (!fixed) {
+    json.field("buffers", dispatch.buffers);  // 0: any number
+    json.field("coordination_s", dispatch.coordination.value);
+  }
+  json.end_object();
   json.key("batch").begin_object();
   json.field("global", a.batch.global).field("micro", a.batch.micro);
   json.field("sequence", a.batch.sequence).end_object();
@@ -104,13 +112,42 @@ void write_memory(JsonWriter& json, const Answer& a) {
   json.end_array().end_object();
 }
 
+void write_estimate(JsonWriter& json, std::string_view key, const sim::Estimate& e) {
+  json.key(key).begin_object().field("value_s", e.value);
+  for (const auto& [name, bound] : {std::pair{"low_s", &e.low}, {"high_s", &e.high}}) {
+    json.key(name);
+    if (*bound) {
+      json.value(**bound);
+    } else {
+      json.null();
+    }
+  }
+  json.end_object();
+}
+
+void write_distribution(JsonWriter& json, const sim::StepDistribution& d) {
+  json.key("distribution").begin_object().field("repetitions", d.repetitions);
+  json.field("seed", d.seed).field("confidence", 0.95);
+  write_estimate(json, "mean", d.mean);
+  write_estimate(json, "p50", d.p50);
+  write_estimate(json, "p95", d.p95);
+  write_estimate(json, "p99", d.p99);
+  json.end_object();
+}
+
 void write_numbers(JsonWriter& json, const sim::Result& r) {
   text(json, "engine", r.engine);
   if (!r.fidelity.empty()) text(json, "fidelity", r.fidelity);
-  json.key("seed").null();  // nothing is random
+  json.key("seed");
+  if (r.distribution) {
+    json.value(r.distribution->seed);
+  } else {
+    json.null();  // nothing is random
+  }
   json.field("step_time_s", r.step_time);
   json.key("step_time_band_s").begin_array(true);
   json.value(r.step_time_low).value(r.step_time_high).end_array();
+  if (r.distribution) write_distribution(json, *r.distribution);
   json.field("tokens_per_s", r.tokens_per_s).field("samples_per_s", r.samples_per_s);
   if (r.run_tokens > 0) {
     json.key("run").begin_object().field("tokens", r.run_tokens).field("time_s", r.run_seconds);
@@ -185,8 +222,12 @@ void read_scenario_block(base::Fields from, Answer& a) {
   a.schedule.chunks = small(schedule, "chunks", 1);
   static constexpr base::Named<models::Dispatch> kDispatch[] = {{"fixed", models::Dispatch::Fixed},
                                                                 {"ready", models::Dispatch::Ready}};
-  a.schedule.dispatch =
+  a.schedule.dispatch.policy =
       schedule.choice("dispatch", std::span<const base::Named<models::Dispatch>>(kDispatch));
+  if (a.schedule.dispatch.policy == models::Dispatch::Ready) {
+    a.schedule.dispatch.buffers = small(schedule, "buffers");
+    a.schedule.dispatch.coordination = base::Seconds(schedule.number("coordination_s", 0, kAny));
+  }
   schedule.done();
   base::Fields batch = from.map("batch");
   a.batch.global = batch.integer("global", 0, kCount);
@@ -237,6 +278,29 @@ void read_memory(base::Fields from, Answer& a) {
   from.done();
 }
 
+sim::Estimate read_estimate(base::Fields from) {
+  sim::Estimate e;
+  e.value = from.number("value_s", 0, kAny);
+  if (from.has("low_s")) e.low = from.number("low_s", -kAny, kAny);
+  if (from.has("high_s")) e.high = from.number("high_s", -kAny, kAny);
+  from.done();
+  return e;
+}
+
+sim::StepDistribution read_distribution(base::Fields from) {
+  sim::StepDistribution d;
+  d.repetitions = small(from, "repetitions", 1);
+  d.seed =
+      static_cast<std::uint64_t>(from.integer("seed", 0, std::numeric_limits<std::int64_t>::max()));
+  from.number("confidence", 0.95, 0.95);
+  d.mean = read_estimate(from.map("mean"));
+  d.p50 = read_estimate(from.map("p50"));
+  d.p95 = read_estimate(from.map("p95"));
+  d.p99 = read_estimate(from.map("p99"));
+  from.done();
+  return d;
+}
+
 void read_numbers(base::Fields& from, sim::Result& r) {
   r.engine = from.text("engine");
   if (from.has("fidelity")) r.fidelity = from.text("fidelity");
@@ -248,6 +312,7 @@ void read_numbers(base::Fields& from, sim::Result& r) {
       base::parse_number(band[0].text, from.where(band[0], "step_time_band_s"), 0, kAny);
   r.step_time_high =
       base::parse_number(band[1].text, from.where(band[1], "step_time_band_s"), 0, kAny);
+  if (from.has("distribution")) r.distribution = read_distribution(from.map("distribution"));
   r.tokens_per_s = from.number("tokens_per_s", 0, kAny);
   r.samples_per_s = from.number("samples_per_s", 0, kAny);
   if (from.has("run")) {

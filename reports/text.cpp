@@ -39,6 +39,18 @@ void labelled(Lines& lines, std::string_view label, std::string_view text, const
   }
 }
 
+/// Nothing for the usual dispatch.
+std::string dispatch_text(const models::DispatchOptions& dispatch) {
+  if (dispatch.policy == models::Dispatch::Fixed) return "";
+  return " with ready dispatch (" +
+         (dispatch.buffers == 0 ? std::string("any number of buffers")
+                                : std::to_string(dispatch.buffers) + " buffers") +
+         (dispatch.coordination.value > 0
+              ? ", " + base::format_seconds(dispatch.coordination) + " a choice"
+              : "") +
+         ")";
+}
+
 void heading(Lines& lines, const Answer& a, const TextStyle& style) {
   lines.push_back(paint(cut(printable(a.scenario), style.width), Ink::Bold, style));
   labelled(lines, "model",
@@ -51,7 +63,8 @@ void heading(Lines& lines, const Answer& a, const TextStyle& style) {
   const std::int64_t replica = a.batch.micro * a.parallel.dp;
   const std::int64_t microbatches = replica > 0 ? a.batch.global / replica : 0;
   labelled(lines, "step",
-           a.schedule.name + ", " + std::to_string(a.batch.global) + " sequences of " +
+           a.schedule.name + dispatch_text(a.schedule.dispatch) + ", " +
+               std::to_string(a.batch.global) + " sequences of " +
                std::to_string(a.batch.sequence) + " tokens in " + std::to_string(microbatches) +
                (microbatches == 1 ? " microbatch" : " microbatches") + " of " +
                std::to_string(a.batch.micro) + " per replica",
@@ -80,6 +93,28 @@ void speed(Lines& lines, const Answer& a, const TextStyle& style) {
                     base::format_count(r.run_device_seconds / kHour) +
                     " device-hours, without failures and checkpoints");
   }
+  lines.emplace_back();
+}
+
+/// "1.93 s (1.92 s to 1.94 s)"; "(1.92 s or more)" where a bound is missing.
+std::string estimate_text(const sim::Estimate& e) {
+  const std::string value = seconds(e.value);
+  if (e.low && e.high) return value + " (" + seconds(*e.low) + " to " + seconds(*e.high) + ")";
+  if (e.low) return value + " (" + seconds(*e.low) + " or more)";
+  if (e.high) return value + " (" + seconds(*e.high) + " or less)";
+  return value;
+}
+
+void distribution(Lines& lines, const sim::StepDistribution& d, const TextStyle& style) {
+  const std::string steps = std::to_string(d.repetitions) +
+                            (d.repetitions == 1 ? " step" : " steps") + " with jitter, seed " +
+                            std::to_string(d.seed);
+  lines.push_back(paint("Jitter     ", Ink::Bold, style) + "mean " + estimate_text(d.mean) + ", " +
+                  steps);
+  const std::string indent(kLabel, ' ');
+  for (const auto& [name, e] : {std::pair{"p50", &d.p50}, {"p95", &d.p95}, {"p99", &d.p99}})
+    lines.push_back(indent + name + "  " + estimate_text(*e));
+  lines.push_back(indent + "in brackets: 95 % confidence; everything else here is without jitter");
   lines.emplace_back();
 }
 
@@ -230,7 +265,8 @@ Lines footer(const Answer& a, const TextStyle& style) {
                (profiles.empty() ? "none" : profiles) + ", stack " +
                (a.stack.empty() ? "none" : a.stack) + ", engine " + a.result.engine +
                (a.result.fidelity.empty() ? "" : ", fidelity " + a.result.fidelity) +
-               ", nothing random",
+               (a.result.distribution ? ", seed " + std::to_string(a.result.distribution->seed)
+                                      : std::string(", nothing random")),
            style);
   return lines;
 }
@@ -274,6 +310,7 @@ std::string to_text(const Answer& answer, const TextStyle& style) {
   Lines lines;
   heading(lines, answer, style);
   speed(lines, answer, style);
+  if (answer.result.distribution) distribution(lines, *answer.result.distribution, style);
   time_table(lines, answer, style);
   memory(lines, answer, style);
   traffic(lines, answer, style);

@@ -283,7 +283,7 @@ std::vector<TaskId> by_start(const TaskGraph& graph, const Timeline& timeline, s
 }  // namespace
 
 PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::uint32_t lane,
-                         double from, double to) {
+                         double from, double to, double coordination) {
   PartSeconds parts{};
   double busy_until = from;
   to = std::min(to, timeline.makespan);
@@ -296,7 +296,12 @@ PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::
     }
     const double start = timeline.start[t], finish = timeline.finish[t];
     if (from > 0 && finish <= from) continue;
-    const double until = std::min(start, to);
+    double until = std::min(start, to);
+    if (until > busy_until && coordination > 0 && task.kind == TaskKind::Action) {
+      const double agreed = std::min(coordination, until - busy_until);
+      at(parts, Part::Host) += agreed;
+      until -= agreed;
+    }
     if (until > busy_until) blame_gap(graph, timeline, t, busy_until, until, parts);
     if (start >= to && to < timeline.makespan) return parts;
     const double inside = std::min(finish, to) - std::max(start, from);
@@ -405,8 +410,9 @@ Result measure(const models::Scenario& s, const TaskGraph& graph, const Timeline
   result.critical_lane =
       static_cast<int>(std::max_element(compute.begin(), compute.end()) - compute.begin());
   const auto lane = static_cast<std::uint32_t>(result.critical_lane);
-  result.breakdown = steady ? breakdown_of(graph, timeline, lane, steady->from, steady->to)
-                            : breakdown_of(graph, timeline, lane);
+  const double coordination = s.parallel.tp > 1 ? s.schedule.dispatch.coordination.value : 0;
+  result.breakdown = breakdown_of(graph, timeline, lane, steady ? steady->from : 0,
+                                  steady ? steady->to : timeline.makespan, coordination);
   if (steady) {
     for (double& seconds : result.breakdown) seconds /= steady->steps;
   }

@@ -17,9 +17,11 @@ Result measure(const models::Scenario& scenario, const TaskGraph& graph, const T
                const std::optional<SteadyState>& steady = {}, bool forward_only = false);
 
 /// Each instant of the lane between `from` and `to` (at most the makespan) goes to the first of
-/// compute > communication waited for > host > bubble; adds up to their distance.
+/// compute > communication waited for > host > bubble; adds up to their distance. `coordination`:
+/// seconds that choosing an action took, host time.
 PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::uint32_t lane,
-                         double from = 0, double to = std::numeric_limits<double>::infinity());
+                         double from = 0, double to = std::numeric_limits<double>::infinity(),
+                         double coordination = 0);
 
 /// Peaks of every lane from replaying allocations and frees along the timeline.
 std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& timeline);

@@ -6,6 +6,7 @@
 #include "models/hardware/fabric.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/engine/simgrid.hpp"
+#include "sim/jitter.hpp"
 #include "sim/lower/lower.hpp"
 #include "sim/lower/stage_work.hpp"
 #include "sim/measure.hpp"
@@ -27,7 +28,21 @@ constexpr std::array<std::string_view, kMemoryParts> kMemoryNames{
 
 }  // namespace
 
+EngineOptions engine_options(const models::Scenario& scenario) {
+  const models::DispatchOptions& dispatch = scenario.schedule.dispatch;
+  EngineOptions options;
+  options.dispatch = dispatch.policy;
+  options.buffers = dispatch.buffers;
+  if (scenario.parallel.tp > 1) options.coordination = dispatch.coordination.value;
+  return options;
+}
+
 Prediction predict(const models::Scenario& scenario, const PredictOptions& options) {
+  if (scenario.jitter && options.engine != Engine::Reference) {
+    throw base::Error(models::where(scenario, "jitter"),
+                      "only the reference engine repeats steps with jitter",
+                      "use --engine reference, or leave jitter out (--set jitter=)");
+  }
   Prediction p;
   p.plan = models::make_plan(scenario);
   std::vector<std::string> notes;
@@ -37,7 +52,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   p.graph = lower(
       scenario, p.plan, p.program,
       {.inner = options.inner, .network = shared, .chunks = options.fidelity == Fidelity::Chunk});
-  const EngineOptions engine{scenario.schedule.dispatch};
+  const EngineOptions engine = engine_options(scenario);
   p.timeline = simgrid ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
   const auto steady = [&](const Timeline& timeline) {
     return !repeats(scenario) ? std::optional<SteadyState>()
@@ -66,6 +81,17 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   }
   if (has_updates(p.program)) p.result.staleness = staleness(p.program);
   if (simgrid) p.result.fidelity = kFidelities[static_cast<std::size_t>(options.fidelity)].name;
+  if (scenario.jitter) {
+    StepTime period;
+    if (!flushes(scenario)) {
+      period = [&](const TaskGraph& graph, const Timeline& timeline) {
+        return steady_state(p.program, graph, timeline, p.plan.microbatches).period();
+      };
+    }
+    p.result.distribution = distribution_of(
+        jittered_step_times(scenario, p.plan, p.graph, engine, period, options.threads),
+        scenario.jitter->seed);
+  }
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   return p;
 }

@@ -7,6 +7,7 @@
 
 #include "models/parallel/plan.hpp"
 #include "models/scenario/scenario.hpp"
+#include "sim/engine/reference.hpp"
 #include "sim/program.hpp"
 #include "sim/result.hpp"
 #include "sim/task_graph.hpp"
@@ -31,6 +32,9 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan,
 /// Whether make_program gives several steps of an endless run, of which one is measured in the
 /// middle: the schedule never flushes, or no norm barrier ends the step.
 bool repeats(const models::Scenario& scenario);
+
+/// As the scenario's `schedule.dispatch` says.
+EngineOptions engine_options(const models::Scenario& scenario);
 
 /// Who finds out when everything happens: without shared links, or with SimGrid sharing them.
 enum class Engine { Reference, Simgrid };
@@ -60,6 +64,7 @@ constexpr Fidelity default_fidelity(Engine engine) {
 struct PredictOptions {
   Engine engine = Engine::Reference;
   Fidelity fidelity = default_fidelity(Engine::Simgrid);  ///< of Engine::Simgrid
+  int threads = 0;     ///< for the repetitions of `jitter`; 0: one per processor
   bool inner = false;  ///< also say when the collectives inside actions run (Segment::inner)
 };
 

@@ -48,6 +48,20 @@ struct NetworkResult {
   std::vector<SharedLink> links;           ///< the most delayed first
 };
 
+/// Of a sample, with a 95 % confidence interval; no bound where the sample is too small for one.
+struct Estimate {
+  double value = 0;
+  std::optional<double> low, high;
+};
+
+/// Step times of repeated steps under `jitter` of the scenario, seconds.
+struct StepDistribution {
+  int repetitions = 0;
+  std::uint64_t seed = 0;
+  Estimate mean;           ///< interval of a normal mean
+  Estimate p50, p95, p99;  ///< intervals between order statistics
+};
+
 /// Every engine's answer. Times in seconds, sizes in bytes.
 struct Result {
   std::string engine;    ///< reference, simgrid, cpu, cuda
@@ -68,7 +82,8 @@ struct Result {
   std::vector<MemoryPeak> memory;                ///< per lane
   std::array<double, kStreams> traffic_bytes{};  ///< sent by all ranks in one step, by stream
   std::optional<NetworkResult> network;
-  std::optional<Staleness> staleness;  ///< where updates stand in the Program
+  std::optional<Staleness> staleness;            ///< where updates stand in the Program
+  std::optional<StepDistribution> distribution;  ///< under jitter; all else is without
   std::vector<std::string> assumptions, warnings;
   bool fits() const;
 };

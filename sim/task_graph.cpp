@@ -30,6 +30,7 @@ void TaskGraph::clear() {
   first_dep.clear();
   deps.clear();
   network = {};
+  boundaries.clear();
 }
 
 }  // namespace paceline::sim

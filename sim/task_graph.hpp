@@ -121,10 +121,19 @@ struct TaskGraph {
   std::vector<std::uint32_t> first_dep;  ///< CSR, size tasks + 1
   std::vector<TaskId> deps;              ///< of task t: deps[first_dep[t] .. first_dep[t+1])
   Network network;                       ///< empty: no task shares a link with another
+  /// By task, for ready dispatch: messages with the same number to the same lane share receive
+  /// buffers; kNoTask: none. May end early.
+  std::vector<std::uint32_t> boundaries;
 
   /// Dependencies may name tasks added later (engines check for cycles); graphs whose dependencies
   /// all name earlier tasks are evaluated fastest.
   TaskId add(const Task& task, std::span<const TaskId> dependencies = {});
+  /// The message is one of those of a boundary.
+  void cross(TaskId message, std::uint32_t boundary) {
+    if (boundaries.size() <= message) boundaries.resize(message + std::size_t{1}, kNoTask);
+    boundaries[message] = boundary;
+  }
+  std::uint32_t boundary(TaskId t) const { return t < boundaries.size() ? boundaries[t] : kNoTask; }
   void reserve(std::size_t task_count, std::size_t dependency_count);
   void clear();  ///< keeps the memory: a graph built again and again allocates once
   std::span<const TaskId> dependencies(TaskId t) const {

@@ -239,6 +239,14 @@ void digest_logs(Digest& d, const Scenario& s) {
   }
 }
 
+/// Traces may lie outside the scenario.
+void digest_traces(Digest& d, const Scenario& s) {
+  if (!s.jitter) return;
+  for (const JitterLaw* law : {&s.jitter->compute, &s.jitter->links}) {
+    for (const double factor : law->trace) d.add(factor);
+  }
+}
+
 }  // namespace
 
 std::string_view to_text(Recompute recompute) {
@@ -270,6 +278,10 @@ std::string resolved_text(const base::Document& document, const Scenario& s) {
   expand_name(full, "optimizer", s.optimizer.name);
   fill(full, "optimizer.master", std::string(to_text(s.optimizer.master)));
   fill(full, "optimizer.states", std::string(to_text(s.optimizer.states)));
+  if (s.jitter) {
+    fill(full, "jitter.seed", std::to_string(s.jitter->seed));
+    fill(full, "jitter.repetitions", std::to_string(s.jitter->repetitions));
+  }
   std::string out;
   for (const base::Field& field : full.root.fields) {
     out += field.key + ": " + flow_text(field.value) + "\n";
@@ -284,6 +296,7 @@ std::string scenario_hash(const Scenario& s) {
   digest_constants(digest, s);
   digest_logs(digest, s);
   if (!s.schedule.file.empty()) digest.add(s.schedule.file_text);
+  digest_traces(digest, s);
   return base::hash_text(s.resolved + digest.text());
 }
 

@@ -266,11 +266,11 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
 }
 
 /// Keys that later steps complain about.
-constexpr std::array<std::string_view, 17> kPlacedKeys{
+constexpr std::array<std::string_view, 19> kPlacedKeys{
     "cluster",     "model",          "parallel.tp",   "parallel.pp",           "parallel.cp",
     "parallel.dp", "parallel.ep",    "parallel.etp",  "parallel.stage_layers", "batch.global",
     "batch.micro", "batch.sequence", "schedule.name", "schedule.chunks",       "attention",
-    "precision",   "schedule.file"};
+    "precision",   "schedule.file",  "jitter",        "schedule.dispatch"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {
@@ -322,6 +322,9 @@ Scenario read_scenario(const base::Document& document) {
   if (fields.has("foreign")) s.foreign = read_foreign(fields.map("foreign"));
   if (fields.has("offload")) s.offload = read_offload(fields.map("offload"));
   read_compression(fields);
+  if (fields.has("jitter")) {
+    s.jitter = read_jitter(fields.map("jitter"), folder_of(document.file), s.parallel.world_size());
+  }
   if (fields.has("run")) read_run(fields.map("run"), s);
   check_precision(fields, s);
   fields.done();

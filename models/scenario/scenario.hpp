@@ -8,6 +8,7 @@
 #include "models/cost/collective_logs.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
+#include "models/scenario/jitter.hpp"
 #include "models/scenario/offload.hpp"
 #include "models/scenario/schedule_choice.hpp"
 #include "models/scenario/stack.hpp"
@@ -92,7 +93,8 @@ struct Scenario {
   std::string attention;     ///< kernel id of the profile, or "eager" / "megatron-fused"
   OptimizerChoice optimizer;
   std::optional<GivenCosts> costs;
-  double run_tokens = 0;  ///< tokens of the whole run; 0 = not asked
+  std::optional<Jitter> jitter;  ///< nothing: every step takes the same time
+  double run_tokens = 0;         ///< tokens of the whole run; 0 = not asked
   std::vector<std::string> assumptions;
   std::string file;  ///< as given by the user
   std::string hash;  ///< of the resolved text

@@ -23,6 +23,9 @@ constexpr NamedTraits kTraits[] = {
 constexpr std::array<base::Named<Dispatch>, 2> kDispatches{
     {{"fixed", Dispatch::Fixed}, {"ready", Dispatch::Ready}}};
 
+/// One message arrives while another waits.
+constexpr int kReadyBuffers = 2;
+
 struct OptionKey {
   std::string_view key;
   std::uint32_t bit;
@@ -68,6 +71,34 @@ void refuse_foreign_options(base::Fields& fields, const ScheduleChoice& choice,
     fields.fail(option.key, base::quote(choice.name) + " does not take it",
                 takes.empty() ? "the schedule has no options" : "it takes " + takes);
   }
+}
+
+/// `dispatch: ready`, or a map with what belongs to it.
+DispatchOptions read_dispatch(base::Fields& schedule) {
+  constexpr int kMany = 1'000'000;
+  DispatchOptions dispatch;
+  const base::Value* value = schedule.find("dispatch");
+  if (value == nullptr) return dispatch;
+  if (value->kind != base::Value::Kind::Map) {
+    dispatch.policy = schedule.choice<Dispatch>("dispatch", kDispatches);
+    if (dispatch.policy == Dispatch::Ready) dispatch.buffers = kReadyBuffers;
+    return dispatch;
+  }
+  base::Fields fields = schedule.map("dispatch");
+  dispatch.policy = fields.choice<Dispatch>("policy", kDispatches);
+  for (const char* key : {"buffers", "coordination"}) {
+    if (dispatch.policy == Dispatch::Ready || !fields.has(key)) continue;
+    fields.fail(key, "means nothing with policy: fixed", "leave it out, or say policy: ready");
+  }
+  if (dispatch.policy == Dispatch::Ready) {
+    const base::Value* buffers = fields.find("buffers");
+    const bool unlimited = buffers != nullptr && buffers->text == "unlimited";
+    dispatch.buffers =
+        unlimited ? 0 : static_cast<int>(fields.integer("buffers", 1, kMany, kReadyBuffers));
+    dispatch.coordination = fields.seconds("coordination", base::Seconds(0));
+  }
+  fields.done();
+  return dispatch;
 }
 
 ScheduleOptions read_options(base::Fields& fields) {
@@ -124,7 +155,7 @@ ScheduleChoice read_schedule(const base::Document& document, const base::Value* 
   const ScheduleTraits* traits = choice.file.empty() ? schedule_traits(choice.name) : nullptr;
   choice.chunks =
       static_cast<int>(fields.integer("chunks", 1, 10'000, traits == nullptr ? 1 : traits->chunks));
-  choice.dispatch = fields.choice<Dispatch>("dispatch", kDispatches, Dispatch::Fixed);
+  choice.dispatch = read_dispatch(fields);
   choice.options = read_options(fields);
   if (traits != nullptr) refuse_foreign_options(fields, choice, *traits);
   fields.done();

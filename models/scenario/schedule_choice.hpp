@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/config.hpp"
+#include "base/units.hpp"
 
 /// What a scenario says of its pipeline schedule. The schedules themselves are in sim/schedules.
 namespace paceline::models {
@@ -12,6 +13,15 @@ namespace paceline::models {
 /// Fixed: a rank waits for the head of its order. Ready: it takes the best ready action, ranked by
 /// the order.
 enum class Dispatch : std::uint8_t { Fixed, Ready };
+
+struct DispatchOptions {
+  Dispatch policy = Dispatch::Fixed;
+  /// Ready: messages of one pass that may wait for one stage; 0: any number.
+  int buffers = 0;
+  /// Ready: the ranks of a tensor-parallel group agree on every action they choose, which takes
+  /// this long. Nothing where tp is 1.
+  base::Seconds coordination;
+};
 
 /// Options of single schedules; 0: the schedule's default. A schedule names those it takes
 /// (ScheduleTraits); others are refused when the scenario is read.
@@ -32,7 +42,7 @@ struct ScheduleChoice {
   std::string file;           ///< the user's own order, relative to the working folder; empty: none
   std::string file_text;      ///< what it says; sim/program_file.hpp reads it
   int chunks = 1;             ///< stages per rank
-  Dispatch dispatch = Dispatch::Fixed;
+  DispatchOptions dispatch;
   ScheduleOptions options;
 };
 

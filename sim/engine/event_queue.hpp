@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <vector>
 
 #include "base/error.hpp"
 #include "sim/engine/event_heap.hpp"
 #include "sim/engine/graph_order.hpp"
+#include "sim/engine/ready_set.hpp"
 
 /// The rules of all engines that need events: dependencies, stream order or dispatch, overlap.
 namespace paceline::sim {
@@ -28,8 +28,15 @@ struct NoFlows {
 template <class Flows>
 class EventQueue {
  public:
-  EventQueue(const TaskGraph& graph, Workspace& workspace, bool fixed, Flows& flows)
-      : graph_(graph), w_(workspace), events_(workspace.events), fixed_(fixed), flows_(flows) {}
+  EventQueue(const TaskGraph& graph, Workspace& workspace, const EngineOptions& options,
+             Flows& flows)
+      : graph_(graph),
+        w_(workspace),
+        events_(workspace.events),
+        fixed_(options.dispatch == models::Dispatch::Fixed),
+        coordination_(fixed_ ? 0 : options.coordination),
+        ready_(graph, workspace, options.buffers),
+        flows_(flows) {}
 
   /// Starts what waits for nothing, at time 0.
   void begin() {
@@ -54,6 +61,7 @@ class EventQueue {
 
  private:
   static constexpr std::uint32_t kLatencyEnd = 1;  ///< Event::version of a flow about to start
+  static constexpr std::uint32_t kAgreed = 0xffffffffU;  ///< of an action chosen, about to start
   /// Calls f(predecessor, task) for every edge, stream order included where it binds.
   template <class F>
   void for_each_edge(const F& f) {
@@ -62,15 +70,16 @@ class EventQueue {
     for (TaskId t = 0; t < graph_.tasks.size(); ++t) {
       for (const TaskId d : graph_.dependencies(t)) f(d, t);
       const Task& task = graph_.tasks[t];
-      if (!fixed_ || task.stream == Stream::None) continue;
+      if (task.stream == Stream::None) continue;
       TaskId& previous = last[stream_slot(task)];
-      if (previous != kNoTask) f(previous, t);
+      if (previous != kNoTask && (fixed_ || ready_.follows(t))) f(previous, t);
       previous = t;
     }
   }
 
   void prepare() {
     const std::size_t n = graph_.tasks.size();
+    if (!fixed_) ready_.prepare();
     w_.pending.assign(n, 0);
     w_.first_successor.assign(n + 2, 0);
     for_each_edge([&](TaskId before, TaskId after) {
@@ -95,6 +104,10 @@ class EventQueue {
   void take_event() {
     const Workspace::Event event = events_.take();
     const Task& task = graph_.tasks[event.task];
+    if (event.version == kAgreed) {
+      start(event.task, event.time);
+      return;
+    }
     if (feels_overlap(task)) {
       Workspace::LaneState& lane = w_.lanes[task.lane];
       if (event.version != lane.version) return;
@@ -107,15 +120,12 @@ class EventQueue {
   }
 
   void make_ready(TaskId t, double now) {
-    if (fixed_ || graph_.tasks[t].stream == Stream::None) {
+    if (fixed_ || graph_.tasks[t].stream == Stream::None || ready_.follows(t)) {
       start(t, now);
       return;
     }
-    const std::size_t slot = stream_slot(graph_.tasks[t]);
-    std::vector<TaskId>& ready = w_.streams[slot].ready;
-    ready.push_back(t);
-    std::push_heap(ready.begin(), ready.end(), std::greater<>());
-    list(slot);
+    ready_.add(t);
+    list(stream_slot(graph_.tasks[t]));
   }
 
   void list(std::size_t slot) {
@@ -124,23 +134,32 @@ class EventQueue {
     w_.listed.push_back(static_cast<std::uint32_t>(slot));
   }
 
+  /// What starts may make room for others: the list grows while it is worked off.
   void dispatch(double now) {
-    for (const std::uint32_t slot : w_.listed) {
+    for (std::size_t i = 0; i < w_.listed.size(); ++i) {
+      const std::uint32_t slot = w_.listed[i];
       Workspace::StreamState& stream = w_.streams[slot];
       stream.listed = false;
-      if (stream.busy || stream.ready.empty()) continue;
+      if (stream.busy) continue;
+      const TaskId t = ready_.take(slot, [this](std::size_t s) { list(s); });
+      if (t == kNoTask) continue;
       stream.busy = true;
-      const TaskId t = stream.ready.front();
-      std::pop_heap(stream.ready.begin(), stream.ready.end(), std::greater<>());
-      stream.ready.pop_back();
-      start(t, now);
+      if (coordination_ > 0 && is_choice(graph_.tasks[t])) {
+        events_.push({now + coordination_, t, kAgreed});
+      } else {
+        start(t, now);
+      }
     }
     w_.listed.clear();
+  }
+  static bool is_choice(const Task& task) {
+    return task.stream == Stream::Compute && task.kind == TaskKind::Action;
   }
 
   void start(TaskId t, double now) {
     const Task& task = graph_.tasks[t];
     w_.timeline.start[t] = now;
+    if (!fixed_) ready_.started(t, [this](std::size_t s) { list(s); });
     Workspace::LaneState& lane = w_.lanes[task.lane];
     if (feels_overlap(task)) {
       lane.occupied = true;
@@ -164,7 +183,7 @@ class EventQueue {
     ++finished_;
     Workspace::LaneState& lane = w_.lanes[task.lane];
     if (is_communication(task.stream) && --lane.communicating == 0) change_rate(lane, now);
-    if (!fixed_ && task.stream != Stream::None) {
+    if (!fixed_ && task.stream != Stream::None && ready_.ends(t)) {
       w_.streams[stream_slot(task)].busy = false;
       list(stream_slot(task));
     }
@@ -185,6 +204,8 @@ class EventQueue {
   Workspace& w_;
   EventHeap events_;
   const bool fixed_;
+  const double coordination_;  ///< seconds
+  ReadySet ready_;
   Flows& flows_;
   std::size_t finished_ = 0;
 };

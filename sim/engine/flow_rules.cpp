@@ -79,7 +79,7 @@ void fail_waiting(const TaskGraph& graph, Workspace& workspace, std::span<const 
                   bool stream_order) {
   if (running.empty()) {
     evaluate_depth_first(graph, workspace, stream_order);  // finds the circle and throws
-    PACELINE_CHECK(!running.empty());
+    throw base::Error("task graph", "the step never ends: tasks wait for each other");
   }
   constexpr std::size_t kNamed = 3;
   std::string text = "the step never ends: ";

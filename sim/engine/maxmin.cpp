@@ -123,7 +123,7 @@ Timeline run_max_min(const TaskGraph& graph, const EngineOptions& options) {
   workspace.timeline.makespan = 0;
   MaxMinFlows flows(graph);
   const bool fixed = options.dispatch == models::Dispatch::Fixed;
-  EventQueue<MaxMinFlows> queue(graph, workspace, fixed, flows);
+  EventQueue<MaxMinFlows> queue(graph, workspace, options, flows);
   const std::vector<LinkChange> changes = link_changes(graph.network);
   std::size_t change = 0;
   queue.begin();

@@ -138,7 +138,7 @@ class Run {
         workspace_(workspace),
         platform_(graph.network),
         flows_{this, &graph.network},
-        queue_(graph, workspace, options.dispatch == models::Dispatch::Fixed, flows_),
+        queue_(graph, workspace, options, flows_),
         dead_(graph.network.links.size(), false) {
     sg::Activity::on_completion_cb([this](const sg::Activity& activity) {
       if (activity.get_state() == sg::Activity::State::FINISHED) ended(*activity.get_data<Flow>());

@@ -21,6 +21,22 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
   bucketed_ = s_.stack.dp_overlap == DpOverlap::Bucketed ||
               (s_.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s_.parallel.pp == 1);
   replicas_ = options.unfold ? static_cast<int>(plan.members_per_lane) : 1;
+  ready_ = s_.schedule.dispatch.policy == models::Dispatch::Ready;
+  if (ready_ && fsdp_ && !s_.costs) {
+    throw base::Error(models::where(s_, "schedule.dispatch"),
+                      "ready dispatch does not go with zero: 3: replicas that choose different "
+                      "actions would wait for each other's parameters",
+                      "zero 0 to 2, or dispatch: fixed");
+  }
+  const bool copies =
+      std::any_of(program.passes.begin(), program.passes.end(),
+                  [](const Pass& pass) { return beside_compute(side_of(pass.name)); });
+  if (ready_ && copies) {
+    throw base::Error(models::where(s_, "schedule.dispatch"),
+                      "ready dispatch does not go with activations that are offloaded: when they "
+                      "come back depends on the order",
+                      "dispatch: fixed");
+  }
   network_ = options.network && !s_.costs;
   chunks_ = network_ && options.chunks && !options.unfold;
   axes_ = models::data_axes(plan_, s_);
@@ -157,6 +173,7 @@ void StepBuilder::make_lanes(const Program& program) {
   last_compute_.assign(graph_.lanes.size(), kNoTask);
   compute_before_.assign(graph_.lanes.size(), kNoTask);
   last_dp_.assign(graph_.lanes.size(), kNoTask);
+  lane_tasks_.resize(graph_.lanes.size());
   std::size_t actions = 0;
   for (const auto& order : program.order) actions += order.size();
   graph_.tasks.reserve(actions * 2);
@@ -178,6 +195,7 @@ void StepBuilder::hold_versions(const Program& program) {
 
 TaskId StepBuilder::add(Task task, std::span<const TaskId> deps) {
   const TaskId id = graph_.add(task, deps);
+  if (ready_) lane_tasks_[task.lane].push_back(id);
   if (task.stream == Stream::Compute) {
     compute_before_[task.lane] = last_compute_[task.lane];
     last_compute_[task.lane] = id;
@@ -205,6 +223,10 @@ bool StepBuilder::expands_for_data(const ActionContext& action) const {
   if (!bucketed_) return false;
   if (r == Role::Forward) return action.first && s_.parallel.zero >= 1;
   return gives_gradients(r) && action.last;
+}
+
+bool StepBuilder::ends_count() const {
+  return !s_.costs && dp_ranks_ > 1 && (bucketed_ || s_.parallel.zero == 2);
 }
 
 TaskId StepBuilder::add_action(const ActionContext& action) {
@@ -263,7 +285,8 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   };
   const auto gather = [&](std::size_t i) {
     if (!gathers || i >= count || part_at(i).gather_bytes <= 0) return kNoTask;
-    const TaskId window = compute_before_[task.lane];
+    // No telling what will run before: gathers of ready dispatch begin with the step.
+    const TaskId window = ready_ ? kNoTask : compute_before_[task.lane];
     return add_dp(action.lane, CollectiveOp::AllGather, part_at(i).gather_bytes,
                   context(action.lane).data.shard, after(window));
   };
@@ -296,6 +319,10 @@ TaskId StepBuilder::add_message(const ActionContext& action, TaskId done, int re
                 : way.direction == Direction::Down ? Stream::PpDown
                                                    : Stream::PpUp;
   const TaskId id = add(task, {&done, 1});
+  if (ready_) {
+    const auto stages = static_cast<std::uint32_t>(plan_.stages.size());
+    graph_.cross(id, action.action.pass * stages + static_cast<std::uint32_t>(action.action.stage));
+  }
   note_message(id, action.lane, way);
   return id;
 }

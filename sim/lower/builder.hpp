@@ -34,6 +34,11 @@ class StepBuilder {
 
   int replicas() const { return replicas_; }
   int lane_of(int replica, int pipeline_rank) const;
+  /// Ready dispatch: dependencies say what the order says otherwise.
+  bool ready() const { return ready_; }
+  /// Whether the first or last action of a pass and stage gathers parameters or reduces gradients
+  /// for all of them.
+  bool ends_count() const;
 
   /// Emits the action; returns its last task.
   TaskId add_action(const ActionContext& action);
@@ -120,6 +125,9 @@ class StepBuilder {
     return sum;
   }
   const Markers& markers(std::uint16_t segment);
+  TaskId join(std::size_t lane, std::span<const TaskId> tasks);
+  /// After it all of the lane so far has run.
+  TaskId lane_end(std::size_t lane);
   void sync_gradients(int lane);
   void join_copies();
   void join_pair(std::array<int, 2> ranks, const char* name, double bytes);
@@ -138,6 +146,8 @@ class StepBuilder {
   models::Plan plan_;
   TaskGraph graph_;
   int replicas_ = 1;
+  bool ready_ = false;
+  std::uint16_t join_segment_ = 0;  ///< 0: none yet
   bool fsdp_ = false;
   bool bucketed_ = false;
   double dp_ranks_ = 1;
@@ -162,6 +172,7 @@ class StepBuilder {
   std::vector<TaskId> last_compute_;    ///< by lane; kNoTask = none yet
   std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)
   std::vector<TaskId> last_dp_;         ///< by lane
+  std::vector<std::vector<TaskId>> lane_tasks_;  ///< ready dispatch: all that run of a lane
   bool network_ = false;
   bool inner_ = false;  ///< collectives inside passes become tasks
   bool chunks_ = false;

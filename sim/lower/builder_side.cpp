@@ -42,7 +42,8 @@ TaskId StepBuilder::add_update(const ActionContext& action) {
   std::vector<TaskId> needs(action.inputs.begin(), action.inputs.end());
   const bool reduces = dp_ranks_ > 1 && !s_.costs && !fsdp_;
   if (reduces && !bucketed_ && s_.parallel.zero != 2) {
-    last_dp_[l] = reduce_gradients(action.lane, work.reduce_bytes, last_compute_[l], true);
+    const TaskId made = ready_ ? join(l, action.inputs) : last_compute_[l];
+    last_dp_[l] = reduce_gradients(action.lane, work.reduce_bytes, made, true);
   }
   if (last_dp_[l] != kNoTask) needs.push_back(last_dp_[l]);
   Task task = optimizer_task(action.lane, work.parameters);

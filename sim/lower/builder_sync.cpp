@@ -69,11 +69,28 @@ TaskId StepBuilder::reduce_gradients(int lane, double bytes, TaskId after, bool 
   return last;
 }
 
+TaskId StepBuilder::join(std::size_t lane, std::span<const TaskId> tasks) {
+  Task join;
+  join.lane = static_cast<std::uint32_t>(lane);
+  join.stream = Stream::None;
+  join.kind = TaskKind::Join;
+  if (join_segment_ == 0) join_segment_ = timed_segment("all of them", Part::Bubble, 0);
+  join.segment = join_segment_;
+  return graph_.add(join, tasks);
+}
+
+TaskId StepBuilder::lane_end(std::size_t lane) {
+  if (!ready_) return last_compute_[lane];
+  const TaskId end = join(lane, lane_tasks_[lane]);
+  lane_tasks_[lane] = {end};
+  return end;
+}
+
 void StepBuilder::sync_gradients(int lane) {
   if (dp_ranks_ <= 1 || s_.costs || fsdp_ || bucketed_ || s_.parallel.zero == 2) return;
   const auto l = static_cast<std::size_t>(lane);
   const double bytes = sum_stages(l, [](const StageWork& work) { return work.reduce_bytes; });
-  last_dp_[l] = reduce_gradients(lane, bytes, last_compute_[l], true);
+  last_dp_[l] = reduce_gradients(lane, bytes, lane_end(l), true);
 }
 
 /// Two pipeline ranks add what they hold of the same gradients.
@@ -99,7 +116,7 @@ void StepBuilder::join_pair(std::array<int, 2> ranks, const char* name, double b
     std::vector<TaskId> deps;
     for (const int rank : ranks) {
       const auto l = static_cast<std::size_t>(lane_of(replica, rank));
-      deps.push_back(last_dp_[l] != kNoTask ? last_dp_[l] : last_compute_[l]);
+      deps.push_back(ready_ || last_dp_[l] == kNoTask ? lane_end(l) : last_dp_[l]);
     }
     for (std::size_t end = 0; end < 2; ++end) {
       const int lane = lane_of(replica, ranks[end]);
@@ -166,8 +183,10 @@ void StepBuilder::add_optimizer(int lane) {
   const auto l = static_cast<std::size_t>(lane);
   const double parameters = sum_stages(l, [](const StageWork& work) { return work.parameters; });
   Task task = optimizer_task(lane, parameters);
-  const TaskId after = last_dp_[l];
-  TaskId last = add(task, sim::after(after));
+  std::vector<TaskId> needs;
+  if (ready_) needs.push_back(lane_end(l));
+  if (last_dp_[l] != kNoTask) needs.push_back(last_dp_[l]);
+  TaskId last = add(task, needs);
   const bool gathers = s_.parallel.zero >= 1 && dp_ranks_ > 1 && !s_.costs && !fsdp_ && !bucketed_;
   if (gathers) {
     const double gather = sum_stages(l, [](const StageWork& work) { return work.gather_bytes; });
@@ -191,7 +210,7 @@ void StepBuilder::finish_step() {
   const int lanes = static_cast<int>(graph_.lanes.size());
   if (updates_ || pooled_) {
     for (int lane = 0; lane < lanes; ++lane)
-      add_step_overhead(lane, last_compute_[static_cast<std::size_t>(lane)]);
+      add_step_overhead(lane, lane_end(static_cast<std::size_t>(lane)));
     return;
   }
   for (int lane = 0; lane < lanes; ++lane) sync_gradients(lane);

@@ -124,6 +124,7 @@ class Expander {
       return;
     }
     renamed_[t] = new_.add(old_.tasks[t], deps_);
+    if (old_.boundary(t) != kNoTask) new_.cross(renamed_[t], old_.boundary(t));
     if (note_of_[t] == nullptr) return;
     noted_.push_back(*note_of_[t]);
     noted_.back().task = renamed_[t];

@@ -6,6 +6,7 @@
 
 #include "sim/action_index.hpp"
 #include "sim/lower/builder.hpp"
+#include "sim/lower/fences.hpp"
 #include "sim/verify.hpp"
 
 namespace paceline::sim {
@@ -40,6 +41,8 @@ class Emitter {
   /// Replica `k` of the pipeline: its ranks run on lanes lane_of(rank).
   template <class LaneOf>
   void emit(const LaneOf& lane_of) {
+    StageFences fences(program_);
+    if (builder_.ready()) ranges_.assign(program_.order.size() * last_.size(), {});
     for (const Position at : order_) {
       const auto rank = static_cast<std::size_t>(at.rank),
                  position = static_cast<std::size_t>(at.index);
@@ -53,8 +56,17 @@ class Emitter {
       context.inputs = inputs_;
       context.first = (ends_[rank][position] & kFirst) != 0;
       context.last = (ends_[rank][position] & kLast) != 0;
-      add(context);
+      if (builder_.ready()) {
+        fences.add_needs(context.action, at.rank, inputs_);
+        add_order(context, at.rank);
+        context.inputs = inputs_;
+      }
+      const TaskId done = add(context);
       inputs_.clear();  // companions follow on the same stream
+      if (!builder_.ready()) continue;
+      fences.added(context.action, at.rank, done);
+      note_order(context, at.rank, done);
+      if (context.action.fused) inputs_.push_back(done);
     }
   }
 
@@ -94,14 +106,41 @@ class Emitter {
     return pass * static_cast<std::size_t>(program_.stages) + static_cast<std::size_t>(stage);
   }
 
-  /// Messages and neighbours on the rank; what else the rank did before is bound by its order.
+  /// Of one pass of one stage on one rank, between two updates.
+  struct Range {
+    TaskId first = kNoTask;
+    std::vector<TaskId> all;
+  };
+  Range& range_of(const ActionContext& context, int rank) {
+    return ranges_[static_cast<std::size_t>(rank) * last_.size() +
+                   kind(context.action.pass, context.action.stage)];
+  }
+  /// Where the first or the last action of its kind carries data-parallel collectives for all, the
+  /// others stay between them.
+  void add_order(const ActionContext& context, int rank) {
+    if (!builder_.ends_count()) return;
+    Range& range = range_of(context, rank);
+    if (context.first) range = {};
+    if (range.first != kNoTask) inputs_.push_back(range.first);
+    if (context.last) inputs_.insert(inputs_.end(), range.all.begin(), range.all.end());
+  }
+  void note_order(const ActionContext& context, int rank, TaskId done) {
+    if (!builder_.ends_count()) return;
+    Range& range = range_of(context, rank);
+    if (context.first) range.first = done;
+    range.all.push_back(done);
+  }
+
+  /// Messages and neighbours on the rank; what else the rank did before is bound by its order,
+  /// unless the dispatch may change it.
   void collect_inputs(const std::vector<Action>& actions, std::size_t position, int rank) {
     inputs_.clear();
     for (std::size_t i = position;; ++i) {
       index_.for_each_need(actions[i], [&](const Action& need) {
         const bool local = index_.position(need).rank == rank;
         const bool beside = beside_compute(side_of(program_.passes[need.pass].name));
-        if (local && need.stage == actions[i].stage && !beside) return;
+        const bool bound = need.stage == actions[i].stage && !beside && !builder_.ready();
+        if (local && bound) return;
         const Made& made = made_[index_.key(need)];
         inputs_.push_back(local ? made.task : made.message);
       });
@@ -109,14 +148,16 @@ class Emitter {
     }
   }
 
-  void add(const ActionContext& context) {
+  /// Returns the last task of the action.
+  TaskId add(const ActionContext& context) {
     const std::size_t key = index_.key(context.action);
     Made& made = made_[key];
     made.task = builder_.add_action(context);
-    if (receiver_[key] == kNobody) return;
+    if (receiver_[key] == kNobody) return made.task;
     made.message = receiver_[key] == kSeveral
                        ? builder_.add_broadcast(context, made.task)
                        : builder_.add_message(context, made.task, receiver_[key]);
+    return made.task;
   }
 
   static constexpr int kNobody = -1, kSeveral = -2;
@@ -130,6 +171,7 @@ class Emitter {
   std::vector<int> receiver_;  ///< by action: rank its result goes to, kNobody, kSeveral
   std::vector<std::vector<std::uint8_t>> ends_;  ///< by rank and position
   std::vector<TaskId> inputs_;
+  std::vector<Range> ranges_;      ///< by rank, pass and stage; ready dispatch only
   std::vector<std::size_t> last_;  ///< by pass and stage: position, while ends_of runs
 };
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "sim/lower/fences.hpp"
 #include "sim/verify.hpp"
 
 namespace paceline::sim {
@@ -133,7 +134,11 @@ void add_segments(const Program& program, const StageTimes& times, const Duratio
 class Builder {
  public:
   Builder(const Program& program, const StageTimes& times)
-      : program_(program), times_(times), durations_(program, times), index_(program) {
+      : program_(program),
+        times_(times),
+        durations_(program, times),
+        index_(program),
+        fences_(program) {
     if (times.stages.size() != static_cast<std::size_t>(program.stages)) {
       throw base::Error("stage times",
                         std::to_string(times.stages.size()) + " stage times for " +
@@ -203,7 +208,14 @@ class Builder {
     const PartSeconds& parts = graph_.segments[task.segment].parts;
     task.seconds = durations_.of_action(action, parts[static_cast<std::size_t>(Part::Compute)]);
     Made& made = made_[index_.key(action)];
+    if (at.index > 0) {
+      const auto rank = static_cast<std::size_t>(at.rank);
+      const Action& before = program_.order[rank][static_cast<std::size_t>(at.index) - 1];
+      if (before.fused) needs_.push_back(made_[index_.key(before)].task);
+    }
+    fences_.add_needs(action, at.rank, needs_);
     made.task = graph_.add(task, needs_);
+    fences_.added(action, at.rank, made.task);
     needs_.clear();
     if (!sends_[index_.key(action)]) return;
     const bool down = pass.direction == Direction::Down;
@@ -212,12 +224,15 @@ class Builder {
     task.kind = TaskKind::Message;
     task.segment = static_cast<std::uint16_t>(graph_.segments.size() - (down ? 2 : 1));
     made.message = graph_.add(task, std::span(&made.task, 1));
+    graph_.cross(made.message, action.pass * static_cast<std::uint32_t>(times_.stages.size()) +
+                                   static_cast<std::uint32_t>(stage));
   }
 
   const Program& program_;
   const StageTimes& times_;
   const Durations durations_;
   const ActionIndex index_;
+  StageFences fences_;
   TaskGraph graph_;
   std::vector<Made> made_;     ///< by action
   std::vector<bool> sends_;    ///< by action: its output leaves the rank

@@ -5,6 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/engine/reference.hpp"
+#include "sim/jitter.hpp"
 #include "sim/lower/uniform.hpp"
 #include "sim/schedules/schedule.hpp"
 
@@ -89,6 +90,28 @@ void engine_ready(benchmark::State& state) {
   run_again(state, pipeline(state.range(0)), {paceline::models::Dispatch::Ready});
 }
 
+/// With bounded receive buffers.
+void engine_ready_buffers(benchmark::State& state) {
+  run_again(state, pipeline(state.range(0)), {paceline::models::Dispatch::Ready, 2, 0});
+}
+
+/// One repetition of `jitter`: new times for all tasks, then the step.
+void jitter_repetition(benchmark::State& state) {
+  const UnfoldedGraph unfolded = unfold_replicas(pipeline(state.range(0)), 1);
+  paceline::models::Jitter jitter;
+  jitter.compute.sigma = jitter.links.sigma = 0.1;
+  const std::vector<double> no_stragglers(unfolded.graph.lanes.size(), 1.0);
+  const JitterDraws draws(unfolded, jitter, no_stragglers);
+  TaskGraph graph = unfolded.graph;
+  Workspace workspace;
+  int repetition = 0;
+  for (auto _ : state) {
+    draws.apply(repetition++, graph);
+    benchmark::DoNotOptimize(run_reference(graph, workspace).makespan);
+  }
+  report(state, graph);
+}
+
 BENCHMARK(engine_in_order)
     ->RangeMultiplier(10)
     ->Range(1000, 10'000'000)
@@ -106,5 +129,13 @@ BENCHMARK(engine_overlap)
     ->Range(1000, 1'000'000)
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK(engine_ready)->RangeMultiplier(10)->Range(1000, 1'000'000)->Unit(benchmark::kMicrosecond);
+BENCHMARK(engine_ready_buffers)
+    ->RangeMultiplier(10)
+    ->Range(1000, 1'000'000)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(jitter_repetition)
+    ->RangeMultiplier(10)
+    ->Range(1000, 1'000'000)
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace

@@ -152,7 +152,7 @@ TEST_CASE("every scenario message by message: the same without sharing, and not 
     CAPTURE(file.path().filename().string());
     const models::Scenario s = models::read_scenario_file(file.path().string(), {});
     const TaskGraph graph = graph_of(s, true);
-    const EngineOptions options{s.schedule.dispatch};
+    const EngineOptions options = engine_options(s);
     const double alone = run_reference(graph_of(s, false), options).makespan;
     CHECK(run_reference(graph, options).makespan == Approx(alone).epsilon(1e-6));
     CHECK(run_simgrid(apart(graph), options).makespan == Approx(alone).epsilon(1e-6));

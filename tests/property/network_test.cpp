@@ -305,7 +305,7 @@ models::Scenario two_nodes(const std::string& layout, const std::string& more = 
 Timeline timeline_of(const models::Scenario& s, bool unfold, TaskGraph* graph = nullptr) {
   const models::Plan plan = models::make_plan(s);
   TaskGraph g = lower(s, plan, make_program(s, plan), {.unfold = unfold, .network = true});
-  Timeline timeline = run_max_min(g, {s.schedule.dispatch});
+  Timeline timeline = run_max_min(g, engine_options(s));
   if (graph != nullptr) *graph = std::move(g);
   return timeline;
 }
@@ -321,17 +321,17 @@ TEST_CASE("every scenario: SimGrid is the solver, and never faster than the refe
     const models::Scenario s = models::read_scenario_file(file.path().string(), {});
     const models::Plan plan = models::make_plan(s);
     const TaskGraph graph = lower(s, plan, make_program(s, plan), {.network = true});
-    const Timeline reference = run_reference(graph, {s.schedule.dispatch});
-    const Timeline shared = run_simgrid(graph, {s.schedule.dispatch});
-    CHECK(worst_difference(shared, run_max_min(graph, {s.schedule.dispatch})) < 1e-6);
+    const Timeline reference = run_reference(graph, engine_options(s));
+    const Timeline shared = run_simgrid(graph, engine_options(s));
+    CHECK(worst_difference(shared, run_max_min(graph, engine_options(s))) < 1e-6);
     if (graph.network.empty()) CHECK(shared.finish == reference.finish);
     TaskGraph steady = graph;  // without slowdown beside communication
     for (Task& task : steady.tasks) task.slowdown = 1;
-    CHECK(run_simgrid(steady, {s.schedule.dispatch}).makespan >=
-          run_reference(steady, {s.schedule.dispatch}).makespan * (1 - 1e-9));
+    CHECK(run_simgrid(steady, engine_options(s)).makespan >=
+          run_reference(steady, engine_options(s)).makespan * (1 - 1e-9));
     TaskGraph apart = graph;  // the same transfers, wires without limit
     for (NetworkLink& link : apart.network.links) link.bandwidth *= 1e6;
-    CHECK(worst_difference(run_simgrid(apart, {s.schedule.dispatch}), reference) < 1e-9);
+    CHECK(worst_difference(run_simgrid(apart, engine_options(s)), reference) < 1e-9);
   }
 }
 
