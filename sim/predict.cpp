@@ -73,8 +73,8 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
     p.result.warnings.push_back(std::move(warning));
   if (shared) {
     const Timeline unshared = run_reference(p.graph, engine);
-    const std::optional<SteadyState> repeats = steady(unshared);
-    const double alone = repeats ? repeats->period() : unshared.makespan;
+    const std::optional<SteadyState> of_alone = steady(unshared);
+    const double alone = of_alone ? of_alone->period() : unshared.makespan;
     p.result.network = measure_network(p.graph, p.timeline, alone);
     // Asked for and not done: more than an assumption.
     for (const std::string& a : p.graph.network.assumptions) p.result.warnings.push_back(a);
@@ -83,7 +83,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   if (simgrid) p.result.fidelity = kFidelities[static_cast<std::size_t>(options.fidelity)].name;
   if (scenario.jitter) {
     StepTime period;
-    if (!flushes(scenario)) {
+    if (repeats(scenario)) {
       period = [&](const TaskGraph& graph, const Timeline& timeline) {
         return steady_state(p.program, graph, timeline, p.plan.microbatches).period();
       };
