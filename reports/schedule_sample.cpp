@@ -72,9 +72,7 @@ ScheduleSample sample(const sim::Schedule& schedule, const PipelineShape& shape)
   const base::Seconds unit(1.0 / (shape.chunks * result.program.slices));
   sim::StageTimes times = sim::uniform_times(shape.stages(), {unit, unit, unit, base::Bytes(1)});
   for (const sim::Pass& pass : result.program.passes) {
-    const bool known =
-        pass.name == "F" || pass.name == "B" || pass.name == "W" || pass.name == "BW";
-    if (!known && pass.name != "U" && pass.name != "N") times.others.push_back({pass.name, unit});
+    if (!sim::stage_time_covers(pass)) times.others.push_back({pass.name, {{unit}}});
   }
   result.graph = sim::timed(result.program, times);
   result.timeline = sim::run_reference(result.graph);

@@ -41,8 +41,9 @@ class ActionIndex {
   /// microbatches skip stages, the neighbour is the next stage that has one.
   std::optional<Action> source(const Action& action) const;
 
-  /// Calls f(needed action) for everything that must have run before: passes read, the slice
-  /// before, then source. Throws base::Error when one of them stands nowhere.
+  /// Calls f(needed action) for everything that must have run before: passes read (First and Last
+  /// are those of the stages the pass read runs on), the slice before, then source. Throws
+  /// base::Error when one of them stands nowhere.
   template <class F>
   void for_each_need(const Action& action, const F& f) const {
     const Pass& pass = program_->passes[action.pass];
@@ -76,9 +77,13 @@ class ActionIndex {
     Action needed = action;
     needed.pass = read.pass;
     int first = action.stage, last = action.stage;
-    if (read.reach == Reach::First) first = last = 0;
-    if (read.reach == Reach::Last) first = last = program_->stages - 1;
-    if (read.reach == Reach::All) first = 0, last = program_->stages - 1;
+    if (read.reach != Reach::Same) {
+      const Pass& pass = program_->passes[read.pass];
+      first = pass.first_stage;
+      last = pass.last_stage < 0 ? program_->stages - 1 : pass.last_stage;
+      if (read.reach == Reach::First) last = first;
+      if (read.reach == Reach::Last) first = last;
+    }
     for (int stage = first; stage <= last; ++stage) {
       needed.stage = static_cast<std::int16_t>(stage);
       if (has(needed)) {

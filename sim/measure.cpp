@@ -132,9 +132,9 @@ double peak_flops(const models::Scenario& s) {
   return sum;
 }
 
-/// `piece`: steps of work in the graph.
+/// `piece`: steps of work in the graph. Inference needs a third of a step's operations.
 void measure_rates(const models::Scenario& s, const TaskGraph& graph, double piece,
-                   Result& result) {
+                   bool forward_only, Result& result) {
   const double samples = static_cast<double>(s.batch.global);
   result.samples_per_s = samples / result.step_time;
   result.tokens_per_s = samples * static_cast<double>(s.batch.sequence) / result.step_time;
@@ -143,7 +143,7 @@ void measure_rates(const models::Scenario& s, const TaskGraph& graph, double pie
     result.run_seconds = s.run_tokens / result.tokens_per_s;
     result.run_device_seconds = result.run_seconds * s.parallel.world_size();
   }
-  result.model_flops = model_flops(s);
+  result.model_flops = model_flops(s) / (forward_only ? 3 : 1);
   std::vector<double> times(graph.segments.size(), 0);  // each kind of work runs, over all ranks
   for (const Task& task : graph.tasks) {
     times[task.segment] += static_cast<double>(graph.lanes[task.lane].members);
@@ -392,14 +392,14 @@ std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& ti
 }
 
 Result measure(const models::Scenario& s, const TaskGraph& graph, const Timeline& timeline,
-               const std::optional<SteadyState>& steady) {
+               const std::optional<SteadyState>& steady, bool forward_only) {
   Result result;
   result.engine = "reference";
   result.step_time = steady ? steady->period() : timeline.makespan;
   const double residual = band_of(s);
   result.step_time_low = result.step_time * (1 - residual);
   result.step_time_high = result.step_time * (1 + residual);
-  measure_rates(s, graph, steady ? steady->piece : 1, result);
+  measure_rates(s, graph, steady ? steady->piece : 1, forward_only, result);
   measure_bubble(graph, timeline, steady, result);
   const std::vector<double> compute = compute_seconds(graph);
   result.critical_lane =

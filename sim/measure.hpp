@@ -12,8 +12,9 @@
 namespace paceline::sim {
 
 /// With `steady`, of one of the steps the timeline repeats; memory is always that of all of it.
+/// Inference (`forward_only`) needs a third of model_flops().
 Result measure(const models::Scenario& scenario, const TaskGraph& graph, const Timeline& timeline,
-               const std::optional<SteadyState>& steady = {});
+               const std::optional<SteadyState>& steady = {}, bool forward_only = false);
 
 /// Each instant of the lane between `from` and `to` (at most the makespan) goes to the first of
 /// compute > communication waited for > host > bubble; adds up to their distance.

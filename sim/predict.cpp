@@ -8,6 +8,7 @@
 #include "sim/engine/simgrid.hpp"
 #include "sim/lower/lower.hpp"
 #include "sim/lower/stage_times.hpp"
+#include "sim/lower/stage_work.hpp"
 #include "sim/measure.hpp"
 #include "sim/measure_network.hpp"
 #include "sim/offload.hpp"
@@ -118,7 +119,13 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
     return flushes(scenario) ? std::optional<SteadyState>()
                              : steady_state(p.program, p.graph, timeline, p.plan.microbatches);
   };
-  p.result = measure(scenario, p.graph, p.timeline, steady(p.timeline));
+  const WorkNeeds needs = work_needs(p.program);
+  p.result = measure(scenario, p.graph, p.timeline, steady(p.timeline), needs.forward_only);
+  if (needs.host_inputs) {
+    p.result.warnings.push_back(
+        "stages that go round the ranks are counted as copies on every rank, in memory and in the "
+        "traffic of gradients: weights in host memory are not modelled");
+  }
   for (std::string& note : notes) p.result.warnings.push_back(std::move(note));
   for (std::string& warning : models::unclaimed_groups(p.plan, scenario))
     p.result.warnings.push_back(std::move(warning));

@@ -17,17 +17,19 @@ struct StageTime {
   base::Bytes freed_by_input = {};
 };
 
-/// Of one action of a pass other than F, B, W and BW.
-struct PassTime {
-  std::string pass;  ///< by name
-  base::Seconds seconds;
+/// Of a pass that StageTime does not know (vocabulary passes, foreign work, updates). Action of
+/// stage s, microbatch m and slice k takes seconds[s][m * slices + k]; a stage or an
+/// action that is alone stands for all.
+struct PassTimes {
+  std::string pass;
+  std::vector<std::vector<base::Seconds>> seconds;
 };
 
 struct StageTimes {
   std::vector<StageTime> stages;  ///< by stage
   base::Seconds hop;              ///< latency of one message between ranks; the sender goes on
-  /// The same on every stage. Updates U and norms N that are not named take no time.
-  std::vector<PassTime> others = {};
+  std::vector<double> slice_scale = {};  ///< by slice: factor of its times; empty: 1
+  std::vector<PassTimes> others = {};
 };
 
 /// The same time on every stage.

@@ -14,8 +14,8 @@ HEAD = """# Schedules
 What `paceline list schedules` knows, drawn and measured by Paceline itself; `tools/update_schedules.sh` writes this
 page and its pictures again. p ranks with v chunks each run m microbatches; F, B, W and BW are what a rank takes for
 its share of one microbatch, and activations are counted in microbatches on all layers of a rank. In the pictures and
-in the table F, B and W take 1 and messages nothing. *Makespan* counts idle time over all ranks from the first action
-to the last, *longest stage* over one rank: they differ where steps may overlap.
+in the table passes take 1, but BW 2 and updates and messages nothing. *Makespan* counts idle time over all ranks from
+the first action to the last, *longest stage* over one rank: they differ where steps may overlap.
 
 A schedule of your own is a file: `schedule: {file: my.txt}`, see [formats.md](formats.md#a-schedule-of-your-own).
 `paceline validate schedules` compares schedules with published figures and with their closed forms.

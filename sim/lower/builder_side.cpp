@@ -109,8 +109,9 @@ TaskId StepBuilder::add_broadcast(const ActionContext& action, TaskId done) {
   const bool activations = action.direction != Direction::None;
   using Names = std::array<std::string_view, 1>;
   const auto lane = static_cast<std::size_t>(action.lane);
-  const models::CollectiveGroup pipeline =
-      models::group_of(plan_, s_, Names{"pp"}, graph_.lanes[lane].representative);
+  const int stride = plan_.meshes.front().axis("pp").stride;
+  const int first = graph_.lanes[lane].representative - rank_of(action.lane) * stride;
+  const models::CollectiveGroup pipeline = models::group_of(plan_, s_, Names{"pp"}, first);
   const double bytes = activations ? models::activation_element(s_.precision) * plan_.tokens *
                                          static_cast<double>(s_.model.hidden)
                                    : kScalarBytes;

@@ -120,15 +120,15 @@ void attach_memory(TaskGraph& graph, const models::StageMemory& m, const WorkNee
                    double share, const SliceWork& work) {
   const bool recomputes = needs.roles[index_of(Role::Recompute)];
   const double early = recomputes ? m.checkpoint * share : m.activation * share;
-  const double whole = m.activation * share + (recomputes ? m.checkpoint * share : 0);
+  const bool keeps = !needs.forward_only && !needs.host_inputs;
+  const double whole = m.activation * share + (recomputes && keeps ? m.checkpoint * share : 0);
   const double kept = m.kept_for_weights * share;
   for_each_role(needs, [&](Role role, std::size_t r) {
     Segment& segment = graph.segments[work.segment[r]];
     const bool forward = role == Role::Forward || role == Role::Recompute;
     if (role == Role::Forward) allocate(segment, MemoryPart::Activations, early);
     if (role == Role::Recompute) allocate(segment, MemoryPart::Activations, m.activation * share);
-    if (role == Role::Forward && needs.forward_only)
-      release(segment, MemoryPart::Activations, early);
+    if (role == Role::Forward && !keeps) release(segment, MemoryPart::Activations, early);
     if (role == Role::Backward) release(segment, MemoryPart::Activations, whole);
     if (role == Role::Input) release(segment, MemoryPart::Activations, whole - kept);
     if (role == Role::Weight) release(segment, MemoryPart::Activations, kept);
@@ -244,12 +244,15 @@ bool same_composition(const Scenario& s, const Stage& a, const Stage& b) {
 WorkNeeds work_needs(const Program& program) {
   WorkNeeds needs;
   needs.forward_only = true;
+  needs.host_inputs = true;
   for (const Pass& pass : program.passes) {
+    if (!pass.frees.empty()) needs.host_inputs = false;
     const std::optional<Role> role = role_of(pass.name);
     if (!role) continue;
     needs.roles[index_of(*role)] = true;
     if (*role == Role::Backward || *role == Role::Input) needs.forward_only = false;
   }
+  needs.host_inputs = needs.host_inputs && needs.roles[index_of(Role::Recompute)];
   needs.slices.clear();
   for (int k = 0; k < program.slices; ++k) {
     needs.slices.push_back(

@@ -43,6 +43,7 @@ struct WorkNeeds {
   ByRole<bool> roles{};
   std::vector<Slice> slices{{}};
   bool forward_only = false;  ///< nothing stays for a backward
+  bool host_inputs = false;   ///< what R starts from is in host memory: no pass frees F
 };
 
 WorkNeeds work_needs(const Program& program);

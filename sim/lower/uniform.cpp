@@ -2,6 +2,8 @@
 #include "sim/lower/uniform.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include "base/error.hpp"
 #include "sim/verify.hpp"
@@ -11,22 +13,86 @@ namespace {
 
 constexpr TaskId kNoMessage = 0xffffffffU;
 
-base::Seconds time_of(const Pass& pass, std::size_t stage, const StageTimes& times) {
-  const StageTime& time = times.stages[stage];
-  if (pass.name == "F") return time.forward;
+/// Of F, R (the forward again), B, W and BW; updates U and norms N take none.
+std::optional<base::Seconds> own_time(const Pass& pass, const StageTime& time) {
+  if (pass.name == "F" || pass.name == "R") return time.forward;
   if (pass.name == "B") return time.input_gradient;
   if (pass.name == "W") return time.weight_gradient;
   if (pass.name == "BW") return time.input_gradient + time.weight_gradient;
-  for (const PassTime& other : times.others) {
-    if (other.pass == pass.name) return other.seconds;
-  }
-  if (pass.name == "U" || pass.name == "N") return {};
-  throw base::Error("program", "pass " + pass.name + " has no stage time",
-                    "stage times are given for F, B, W and BW, and others by name");
+  if (pass.name == "U" || pass.name == "N") return base::Seconds();
+  return std::nullopt;
 }
 
+/// Seconds of every action; checks once that there is a time for each pass.
+class Durations {
+ public:
+  Durations(const Program& program, const StageTimes& times)
+      : times_(times), slices_(static_cast<std::size_t>(program.slices)) {
+    check_slices();
+    for (const Pass& pass : program.passes) {
+      table_.push_back(nullptr);
+      for (const PassTimes& other : times.others) {
+        if (other.pass == pass.name) table_.back() = &other;
+      }
+      if (table_.back() != nullptr || own_time(pass, {})) continue;
+      throw base::Error("program", "pass " + pass.name + " has no stage time",
+                        "stage times are given for F, R, B, W and BW" + known_others());
+    }
+  }
+
+  /// What a microbatch of slices of scale 1 takes; of passes with a time per action the first.
+  double of_stage(const Program& program, std::size_t pass, std::size_t stage) const {
+    const PassTimes* table = table_[pass];
+    if (table == nullptr) return own_time(program.passes[pass], times_.stages[stage])->value;
+    const auto given = times_on(*table, stage);
+    return given.empty() ? 0 : given[0].value;
+  }
+
+  /// The same for one action, `stage_seconds` being of_stage().
+  double of_action(const Action& action, double stage_seconds) const {
+    const PassTimes* table = table_[action.pass];
+    const auto slice = static_cast<std::size_t>(action.slice);
+    if (table == nullptr) {
+      return times_.slice_scale.empty() ? stage_seconds : stage_seconds * times_.slice_scale[slice];
+    }
+    const auto given = times_on(*table, static_cast<std::size_t>(action.stage));
+    if (given.size() == 1) return stage_seconds;
+    const std::size_t at = static_cast<std::size_t>(action.microbatch) * slices_ + slice;
+    if (at < given.size()) return given[at].value;
+    throw base::Error("stage times",
+                      "pass " + table->pass + " of stage " + std::to_string(action.stage) +
+                          " has " + std::to_string(given.size()) +
+                          " times, too few for microbatch " + std::to_string(action.microbatch));
+  }
+
+ private:
+  static std::span<const base::Seconds> times_on(const PassTimes& table, std::size_t stage) {
+    if (table.seconds.size() == 1) stage = 0;
+    if (stage >= table.seconds.size()) return {};
+    return table.seconds[stage];
+  }
+  void check_slices() const {
+    const std::size_t given = times_.slice_scale.size();
+    if (given == 0 || given == slices_) return;
+    throw base::Error(
+        "stage times",
+        std::to_string(given) + " slice factors for " + std::to_string(slices_) + " slices",
+        "one per slice, or none, is needed");
+  }
+  std::string known_others() const {
+    std::string text;
+    for (const PassTimes& other : times_.others) text += ", here also for " + other.pass;
+    return text;
+  }
+
+  const StageTimes& times_;
+  std::size_t slices_;
+  std::vector<const PassTimes*> table_;  ///< by pass: null where StageTime says it
+};
+
 /// Segments in the order (pass, stage), then one for messages down and one for messages up.
-void add_segments(const Program& program, const StageTimes& times, TaskGraph& graph) {
+void add_segments(const Program& program, const StageTimes& times, const Durations& durations,
+                  TaskGraph& graph) {
   const std::vector<bool> stores = storing_passes(program);
   // What B frees early: only where W frees the rest.
   const bool split =
@@ -38,7 +104,8 @@ void add_segments(const Program& program, const StageTimes& times, TaskGraph& gr
       const StageTime& time = times.stages[stage];
       Segment segment;
       segment.name = pass.name + " stage " + std::to_string(stage);
-      segment.parts[static_cast<std::size_t>(Part::Compute)] = time_of(pass, stage, times).value;
+      segment.parts[static_cast<std::size_t>(Part::Compute)] =
+          durations.of_stage(program, i, stage);
       if (stores[i]) {
         segment.at_start.push_back({MemoryPart::Activations, time.activation.value});
       }
@@ -66,7 +133,7 @@ void add_segments(const Program& program, const StageTimes& times, TaskGraph& gr
 class Builder {
  public:
   Builder(const Program& program, const StageTimes& times)
-      : program_(program), times_(times), index_(program) {
+      : program_(program), times_(times), durations_(program, times), index_(program) {
     if (times.stages.size() != static_cast<std::size_t>(program.stages)) {
       throw base::Error("stage times",
                         std::to_string(times.stages.size()) + " stage times for " +
@@ -76,7 +143,7 @@ class Builder {
     const std::size_t segments = program.passes.size() * times.stages.size() + 2;
     if (segments > 0xffff)
       throw base::Error("stage times", "too many stages and passes", "65533 at most");
-    add_segments(program, times, graph_);
+    add_segments(program, times, durations_, graph_);
     for (std::size_t rank = 0; rank < program.order.size(); ++rank) {
       graph_.lanes.push_back({static_cast<int>(rank), 1, {}});
     }
@@ -84,8 +151,9 @@ class Builder {
     sends_.assign(index_.keys(), false);
     for (const auto& order : program.order) {
       for (const Action& action : order) {
-        const std::optional<Action> from = index_.source(action);
-        if (from && rank_of(*from) != rank_of(action)) sends_[index_.key(*from)] = true;
+        index_.for_each_need(action, [&](const Action& need) {
+          if (rank_of(need) != rank_of(action)) sends_[index_.key(need)] = true;
+        });
       }
     }
   }
@@ -129,10 +197,11 @@ class Builder {
     Task task;
     const auto stage = static_cast<std::size_t>(action.stage);
     const Pass& pass = program_.passes[action.pass];
-    task.seconds = time_of(pass, stage, times_).value;
     task.lane = static_cast<std::uint32_t>(at.rank);
     task.origin = static_cast<std::uint32_t>(at.index);
     task.segment = static_cast<std::uint16_t>(action.pass * times_.stages.size() + stage);
+    const PartSeconds& parts = graph_.segments[task.segment].parts;
+    task.seconds = durations_.of_action(action, parts[static_cast<std::size_t>(Part::Compute)]);
     Made& made = made_[index_.key(action)];
     made.task = graph_.add(task, needs_);
     needs_.clear();
@@ -147,6 +216,7 @@ class Builder {
 
   const Program& program_;
   const StageTimes& times_;
+  const Durations durations_;
   const ActionIndex index_;
   TaskGraph graph_;
   std::vector<Made> made_;     ///< by action
@@ -155,6 +225,8 @@ class Builder {
 };
 
 }  // namespace
+
+bool stage_time_covers(const Pass& pass) { return own_time(pass, {}).has_value(); }
 
 StageTimes uniform_times(int stages, const StageTime& time, base::Seconds hop) {
   return {std::vector<StageTime>(static_cast<std::size_t>(stages), time), hop};

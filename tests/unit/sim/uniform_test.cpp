@@ -75,7 +75,41 @@ TEST_CASE("a fused group starts when all its members can", "[sim]") {
 TEST_CASE("stage times that do not fit the program are errors", "[sim]") {
   CHECK_THROWS_WITH(timed(gpipe({2, 1, 2}), times(3, 1, 1, 1, 0)),
                     Catch::Matchers::Contains("3 stage times for 2 stages"));
-  const char* const text = "program stages=1 microbatches=1 slices=1\npass R local\nrank 0: 0R0\n";
+  const char* const text = "program stages=1 microbatches=1 slices=1\npass X local\nrank 0: 0X0\n";
   CHECK_THROWS_WITH(timed(parse_program(text, ""), times(1, 1, 1, 1, 0)),
-                    Catch::Matchers::Contains("pass R has no stage time"));
+                    Catch::Matchers::Contains("pass X has no stage time"));
+}
+
+TEST_CASE("passes of their own names take the times given for them", "[sim]") {
+  const char* const text =
+      "program stages=2 microbatches=2 slices=1\npass F down\npass X local sparse\n"
+      "rank 0: 0F0 0X0 0X1 0F1\nrank 1: 1F0 1X1 1F1\n";
+  StageTimes given = times(2, 1, 1, 1, 0);
+  given.others = {{"X", {{Seconds(0.5), Seconds(0.25)}, {Seconds(3)}}}};  // stage 1: one for all
+  const Program program = parse_program(text, "");
+  const Timeline timeline = run_reference(timed(program, given));
+  CHECK(timeline.makespan == Approx(6));  // 1F0 from 1 to 2, 1X1 to 5, 1F1 to 6
+  given.others[0].seconds[0] = {Seconds(0.5), Seconds(0.25), Seconds(1)};
+  CHECK_NOTHROW(timed(program, given));
+  given.others[0].seconds[0] = {};
+  CHECK_THROWS_WITH(timed(program, given),
+                    Catch::Matchers::Contains("pass X of stage 0 has 0 times"));
+}
+
+TEST_CASE("what another rank reads comes as a message", "[sim]") {
+  const char* const text =
+      "program stages=2 microbatches=1 slices=1\npass F down\npass R local reads F@all\n"
+      "rank 0: 0F0 0R0\nrank 1: 1F0 1R0\n";
+  const Timeline timeline = run_reference(timed(parse_program(text, ""), times(2, 1, 1, 1, 0.5)));
+  CHECK(timeline.makespan == Approx(1 + 0.5 + 1 + 0.5 + 1));  // 0R0 waits for 1F0 and its message
+}
+
+TEST_CASE("first and last stage are those a pass runs on", "[sim]") {
+  const char* const text =
+      "program stages=3 microbatches=1 slices=1\npass F down stages 0-1\n"
+      "pass B up reads F@last\nrank 0: 0F0 1F0 2B0 1B0 0B0\n";
+  Program program = parse_program(text, "");
+  CHECK_NOTHROW(timed(program, times(3, 1, 1, 1, 0)));
+  std::swap(program.order[0][1], program.order[0][2]);  // 2B0 before 1F0
+  CHECK_THROWS_AS(timed(program, times(3, 1, 1, 1, 0)), base::Error);
 }

@@ -19,7 +19,7 @@ namespace {
 /// Updates of 1 s, norms of 0.1 s and stages of 1 + 1 + 1 s.
 StageTimes times_of(const Program& program) {
   StageTimes times = uniform_times(program.stages, {Seconds(1), Seconds(1), Seconds(1), {}});
-  times.others = {{"U", Seconds(1)}, {"N", Seconds(0.1)}};
+  times.others = {{"U", {{Seconds(1)}}}, {"N", {{Seconds(0.1)}}}};
   return times;
 }
 

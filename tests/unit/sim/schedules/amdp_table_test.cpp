@@ -49,7 +49,7 @@ StageTimes times_of(int stages, double layer, double update) {
     times.stages.push_back({Seconds(work), Seconds(work), Seconds(work), {}});
   }
   times.hop = Seconds(2.0 * kSequence * kMicro * kHidden / kLinkRate);
-  times.others = {{"U", Seconds(update)}};
+  times.others = {{"U", {{Seconds(update)}}}};
   return times;
 }
 

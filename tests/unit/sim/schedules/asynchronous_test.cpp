@@ -226,7 +226,7 @@ TEST_CASE("updates and the slowest stage set the period", "[sim]") {
   const int p = 4, m = 8;
   StageTimes times = uniform_times(p, {Seconds(1), Seconds(1), Seconds(1), {}});
   times.stages[2].forward = Seconds(2);
-  times.others = {{"U", Seconds(0.5)}};
+  times.others = {{"U", {{Seconds(0.5)}}}};
   const Program program = paci(shape_of(p, steady_microbatches(p, m, 4), 4));
   const TaskGraph graph = timed(program, times);
   // eight microbatches of 4 s on stage 2, and two updates

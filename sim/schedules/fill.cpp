@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/schedules/fill.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.hpp"
+
+namespace paceline::sim {
+namespace {
+
+constexpr const char* kWhere = "foreign work";
+
+void check(const Program& base, const ForeignWork& work) {
+  for (const Pass& pass : base.passes) {
+    if (pass.name == "X") throw base::Error(kWhere, "the program has a pass X already");
+  }
+  if (work.size() != base.order.size()) {
+    throw base::Error(kWhere,
+                      std::to_string(work.size()) + " lists of pieces for " +
+                          std::to_string(base.order.size()) + " ranks",
+                      "one per rank is needed");
+  }
+  for (const auto& pieces : work) {
+    for (const base::Seconds piece : pieces) {
+      if (std::isfinite(piece.value) && piece.value > 0) continue;
+      throw base::Error(kWhere, "a piece takes " + std::to_string(piece.value) + " s",
+                        "a finite number > 0 is needed");
+    }
+  }
+}
+
+/// When the actions of every rank start and end.
+struct Span {
+  double start = 0, finish = 0;
+};
+std::vector<std::vector<Span>> spans_of(const Program& base, const TaskGraph& graph,
+                                        const Timeline& timeline) {
+  std::vector<std::vector<Span>> spans(base.order.size());
+  for (std::size_t rank = 0; rank < spans.size(); ++rank) {
+    spans[rank].resize(base.order[rank].size());
+  }
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (task.kind != TaskKind::Action) continue;
+    spans.at(task.lane).at(task.origin) = {timeline.start[t], timeline.finish[t]};
+  }
+  return spans;
+}
+
+/// Pieces of one rank that wait for an interval.
+class Pieces {
+ public:
+  Pieces(const std::vector<base::Seconds>& seconds, bool in_order)
+      : seconds_(seconds), left_(seconds.size()), in_order_(in_order) {
+    std::iota(left_.begin(), left_.end(), 0);
+    if (in_order_) return;
+    std::stable_sort(left_.begin(), left_.end(),
+                     [&](int a, int b) { return length(a) > length(b); });
+  }
+
+  /// The piece for `room` seconds, taken out; -1 when none fits.
+  int take(double room) {
+    const auto fits = [&](int piece) { return length(piece) <= room; };
+    auto found = left_.begin();
+    if (in_order_) {
+      if (left_.empty() || !fits(left_.front())) return -1;
+    } else {
+      found = std::partition_point(left_.begin(), left_.end(), [&](int p) { return !fits(p); });
+      if (found == left_.end()) return -1;
+    }
+    const int piece = *found;
+    left_.erase(found);
+    return piece;
+  }
+
+  double length(int piece) const { return seconds_[static_cast<std::size_t>(piece)].value; }
+  std::vector<int> left() const {
+    std::vector<int> sorted = left_;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  }
+
+ private:
+  const std::vector<base::Seconds>& seconds_;
+  std::vector<int> left_;  ///< in order, or longest first
+  bool in_order_;
+};
+
+/// Numbers the actions of X: (microbatch, slice) of the stages of their rank, which no two share.
+class Numbers {
+ public:
+  Numbers(const Program& base, Filled& filled)
+      : per_stage_(static_cast<std::size_t>(base.microbatches) *
+                   static_cast<std::size_t>(base.slices)),
+        filled_(filled) {
+    filled_.times.seconds.resize(static_cast<std::size_t>(base.stages));
+  }
+
+  Action next(const std::vector<int>& stages, double seconds) {
+    for (const int stage : stages) {
+      auto& given = filled_.times.seconds[static_cast<std::size_t>(stage)];
+      if (given.size() == per_stage_) continue;
+      const auto slices = static_cast<std::size_t>(filled_.program.slices);
+      Action action;
+      action.pass = static_cast<std::uint8_t>(filled_.program.passes.size() - 1);
+      action.stage = static_cast<std::int16_t>(stage);
+      action.microbatch = static_cast<std::int32_t>(given.size() / slices);
+      action.slice = static_cast<std::int16_t>(given.size() % slices);
+      given.emplace_back(seconds);
+      return action;
+    }
+    throw base::Error(kWhere, "more pieces fit than a rank can number",
+                      "cut the work into at most " + std::to_string(per_stage_) +
+                          " pieces per stage of the rank");
+  }
+
+ private:
+  std::size_t per_stage_;
+  Filled& filled_;
+};
+
+std::vector<int> stages_on(const std::vector<Action>& order) {
+  std::vector<int> stages;
+  for (const Action& action : order) stages.push_back(action.stage);
+  std::sort(stages.begin(), stages.end());
+  stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
+  return stages;
+}
+
+}  // namespace
+
+Filled fill_bubbles(const Program& base, const TaskGraph& graph, const Timeline& timeline,
+                    const ForeignWork& work, bool in_order) {
+  check(base, work);
+  Filled filled{base, {"X", {}}, {}};
+  Pass foreign{"X", Direction::None, {}, {}};
+  foreign.sparse = true;
+  filled.program.passes.push_back(foreign);
+  Numbers numbers(base, filled);
+  const std::vector<std::vector<Span>> spans = spans_of(base, graph, timeline);
+  const double rounding = 1e-12 * timeline.makespan;
+  for (std::size_t rank = 0; rank < base.order.size(); ++rank) {
+    const std::vector<Action>& order = base.order[rank];
+    std::vector<Action>& filled_order = filled.program.order[rank];
+    filled_order.clear();
+    const std::vector<int> stages = stages_on(order);
+    Pieces pieces(work[rank], in_order);
+    double busy_until = 0;
+    for (std::size_t i = 0; i <= order.size(); ++i) {
+      const bool inside_group = i > 0 && order[i - 1].fused;
+      double room = (i < order.size() ? spans[rank][i].start : timeline.makespan) - busy_until;
+      for (int piece = 0; !inside_group && (piece = pieces.take(room + rounding)) >= 0;) {
+        room -= pieces.length(piece);
+        filled_order.push_back(numbers.next(stages, pieces.length(piece)));
+      }
+      if (i == order.size()) break;
+      filled_order.push_back(order[i]);
+      busy_until = std::max(busy_until, spans[rank][i].finish);
+    }
+    filled.left.push_back(pieces.left());
+  }
+  return filled;
+}
+
+}  // namespace paceline::sim
