@@ -32,7 +32,9 @@ class Emitter {
     for (std::size_t r = 0; r < program.order.size(); ++r) {
       const auto rank = static_cast<int>(r);
       for (const Action& action : program.order[r]) {
-        index_.for_each_need(action, [&](const Action& need) { note_receiver(need, rank); });
+        index_.for_each_need(action, [&](const Action& need) {
+          if (carries(need, action)) note_receiver(need, rank);
+        });
       }
       ends_.push_back(ends_of(program.order[r]));
     }
@@ -75,6 +77,14 @@ class Emitter {
     TaskId task = kNoTask;
     TaskId message = kNoTask;  ///< to the rank or ranks that need it
   };
+
+  /// Whether the result of `need` goes to the action as a message where it runs on another rank. In a
+  /// pool what else it needs waits in host memory: only the order counts.
+  bool carries(const Action& need, const Action& action) const {
+    if (!program_.pooled) return true;
+    const std::optional<Action> source = index_.source(action);
+    return source && index_.key(*source) == index_.key(need);
+  }
 
   void note_receiver(const Action& need, int rank) {
     if (index_.position(need).rank == rank) return;
@@ -142,7 +152,7 @@ class Emitter {
         const bool bound = need.stage == actions[i].stage && !beside && !builder_.ready();
         if (local && bound) return;
         const Made& made = made_[index_.key(need)];
-        inputs_.push_back(local ? made.task : made.message);
+        inputs_.push_back(local || !carries(need, actions[i]) ? made.task : made.message);
       });
       if (!actions[i].fused) break;
     }
