@@ -4,6 +4,7 @@
 
 #include "base/config.hpp"
 #include "base/message.hpp"
+#include "base/unknown_key.hpp"
 
 namespace paceline::base {
 namespace {
@@ -201,8 +202,9 @@ void Fields::done() const {
   if (!strict_) return;
   for (const Field& field : map_->fields) {
     if (std::find(asked_.begin(), asked_.end(), field.key) != asked_.end()) continue;
-    throw Error(located(*document_, field.place, join(path_, field.key)), "unknown key",
-                suggest(field.key, asked_, "known keys:"));
+    const std::string path = join(path_, field.key);
+    throw UnknownKey(located(*document_, field.place, path), path,
+                     suggest(field.key, asked_, "known keys:"));
   }
 }
 

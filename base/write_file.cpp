@@ -12,6 +12,7 @@
 #include "base/json.hpp"
 #include "base/message.hpp"
 #include "base/temporary.hpp"
+#include "base/write_all.hpp"
 
 namespace paceline::base {
 namespace {
@@ -22,16 +23,6 @@ namespace {
 
 [[noreturn]] void fail_errno(const std::string& path) {
   fail(path, std::string("cannot be written: ") + std::strerror(errno));
-}
-
-bool write_all(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 /// Devices and pipes cannot be replaced by a rename: /dev/null must stay what it is.
@@ -47,6 +38,16 @@ void write_special(const std::string& path, std::string_view content) {
 }
 
 }  // namespace
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
 
 void write_file(const std::string& path, std::string_view content) {
   if (path == "-") {

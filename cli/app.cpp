@@ -137,6 +137,7 @@ void answer(std::string_view text, std::string_view json, const std::string& jso
 int run(int argc, char** argv) {
   // A closed pipe must not hide the exit code: print() sees EPIPE instead.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // ignored, it would hide how our own processes end
   handle_interrupts();
   try {
     return parse_and_run(argc, argv);

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/error.hpp"
 #include "cli/command.hpp"
+#include "cli/outputs.hpp"
 #include "cli/scenario_options.hpp"
-#include "reports/output.hpp"
 #include "reports/result_json.hpp"
 #include "reports/text.hpp"
 #include "reports/timeline.hpp"
@@ -43,34 +41,15 @@ struct Options {
   std::string json, trace, picture;
 };
 
-/// Every output is opened before the work starts: a path that cannot be written fails at once.
-struct Outputs {
+struct RunOutputs {
   std::optional<reports::OutputFile> json, trace, picture;
 };
 
-/// One spelling per file; "-" is itself.
-std::string same_file_name(const std::string& path) {
-  std::error_code ignored;
-  const std::filesystem::path whole =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored);
-  return path == "-" || ignored || whole.empty() ? path : whole.string();
-}
-
-Outputs open_outputs(const Options& options) {
-  const std::string input = same_file_name(options.scenario);
-  std::set<std::string> seen;
-  Outputs out;
+RunOutputs open_outputs(const Options& options) {
+  Outputs outputs(options.scenario);
+  RunOutputs out;
   const auto open = [&](const std::string& path, std::optional<reports::OutputFile>& file) {
-    if (path.empty()) return;
-    const std::string name = same_file_name(path);
-    if (name == input) {
-      throw base::Error("'" + path + "' is the scenario itself",
-                        "write the output to another file");
-    }
-    if (name.starts_with("/dev/") ? false : !seen.insert(name).second) {
-      throw base::Error("two outputs go to '" + path + "'", "give each its own file");
-    }
-    file.emplace(path);
+    if (auto opened = outputs.open(path)) file.emplace(std::move(*opened));
   };
   open(options.json, out.json);
   open(options.trace, out.trace);
@@ -78,7 +57,8 @@ Outputs open_outputs(const Options& options) {
   return out;
 }
 
-void write_outputs(Outputs& out, const reports::Answer& answer, const sim::Prediction& prediction) {
+void write_outputs(RunOutputs& out, const reports::Answer& answer,
+                   const sim::Prediction& prediction) {
   if (out.json) out.json->write(reports::to_json(answer));
   if (out.picture) out.picture->write(reports::timeline_svg(answer, prediction));
   if (out.trace) {
@@ -101,7 +81,7 @@ int run_scenario(const Options& options) {
   sim::PredictOptions predict = find_engine(options.engine);
   predict.inner = !options.trace.empty();
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
-  Outputs outputs = open_outputs(options);
+  RunOutputs outputs = open_outputs(options);
   const sim::Prediction prediction = sim::predict(scenario, predict);
   const reports::Answer answer = reports::make_answer(
       scenario, prediction,

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/validate.hpp"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +11,7 @@
 #include "base/json.hpp"
 #include "calibrate/collective_sets.hpp"
 #include "cli/command.hpp"
+#include "cli/progress.hpp"
 #include "models/scenario/set.hpp"
 #include "models/scenario/system.hpp"
 #include "reports/predict_row.hpp"
@@ -34,12 +32,6 @@ std::string normalised(const ValidateOptions& options) {
   std::string command = "paceline validate";
   for (const std::string& set : options.sets) command += " " + set;
   return command;
-}
-
-void show_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  std::fprintf(stderr, "\r\033[K%s", text.c_str());
-  std::fflush(stderr);
 }
 
 /// The collective model against public benchmark logs: `nccl` in place of a set.

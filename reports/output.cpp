@@ -57,13 +57,15 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)), target_(path_
   if (exists) fchmod(descriptor, info.st_mode & 07777);
   file_ = fdopen(descriptor, "wb");
   if (file_ == nullptr) fail("cannot write");
+  replaces_ = true;
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       target_(std::move(other.target_)),
       temporary_(std::move(other.temporary_)),
-      file_(std::exchange(other.file_, nullptr)) {}
+      file_(std::exchange(other.file_, nullptr)),
+      replaces_(other.replaces_) {}
 
 OutputFile::~OutputFile() {
   if (file_ != nullptr) std::fclose(file_);
@@ -84,6 +86,11 @@ void OutputFile::write(std::string_view text) {
 void OutputFile::flush() {
   // A reader that went away (`| head`) is no error of ours.
   if (file_ != nullptr && std::fflush(file_) != 0 && errno != EPIPE) fail("cannot write");
+}
+
+void OutputFile::publish() {
+  flush();
+  if (temporary_.exists() && !temporary_.keep_as(target_)) fail("cannot write");
 }
 
 void OutputFile::commit() {

@@ -23,12 +23,19 @@ class OutputFile {
   void flush();
   void commit();
 
+  /// Whether the path is a regular file, which can be replaced, and not a pipe or device.
+  bool replaces() const { return replaces_; }
+  /// Takes the place of the file now, with what was written so far, and grows with every flush():
+  /// for results that come one by one. Only where replaces().
+  void publish();
+
  private:
   [[noreturn]] void fail(const char* what) const;
   std::string path_;           ///< as given, for messages
   std::string target_;         ///< with links resolved
   base::Temporary temporary_;  ///< none when written directly
   std::FILE* file_ = nullptr;
+  bool replaces_ = false;
 };
 
 }  // namespace paceline::reports

@@ -7,6 +7,7 @@
 #include "base/message.hpp"
 #include "models/scenario/collectives.hpp"
 #include "models/scenario/resolved.hpp"
+#include "models/scenario/set_values.hpp"
 #include "models/workload/layer_ops.hpp"
 
 namespace paceline::models {
@@ -320,8 +321,7 @@ Scenario read_scenario(const base::Document& document) {
   return s;
 }
 
-Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& set) {
-  base::Document document = base::read_document(path);
+void set_values(base::Document& document, const std::vector<std::string>& set) {
   for (const std::string& assignment : set) {
     const std::size_t equals = assignment.find('=');
     if (equals == 0 || equals == std::string::npos) {
@@ -329,6 +329,11 @@ Scenario read_scenario_file(const std::string& path, const std::vector<std::stri
     }
     base::set_path(document, assignment.substr(0, equals), assignment.substr(equals + 1));
   }
+}
+
+Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& set) {
+  base::Document document = base::read_document(path);
+  set_values(document, set);
   return read_scenario(document);
 }
 

@@ -3,19 +3,13 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <span>
 
+#include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "sim/engine/flow_rules.hpp"
 #include "sim/engine/graph_order.hpp"
@@ -83,17 +77,6 @@ class SharedMemory {
   std::size_t bytes_;
 };
 
-/// Waits for the process; text of how it ended, empty when well.
-std::string wait_for(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return std::strerror(errno);
-  }
-  if (WIFSIGNALED(status)) return std::string("ended by signal ") + strsignal(WTERMSIG(status));
-  if (WEXITSTATUS(status) != 0) return "ended with status " + std::to_string(WEXITSTATUS(status));
-  return "";
-}
-
 }  // namespace
 
 bool simgrid_available(std::string* why) {
@@ -101,28 +84,24 @@ bool simgrid_available(std::string* why) {
   return module().run != nullptr;
 }
 
+void require_simgrid() {
+  if (module().run != nullptr) return;
+  throw base::MissingError("the simgrid engine is not available: " + module().why +
+                           "; install libsimgrid-dev and build again, or use --engine reference");
+}
+
 Timeline run_simgrid(const TaskGraph& graph, const EngineOptions& options) {
-  if (module().run == nullptr) {
-    throw base::MissingError("the simgrid engine is not available: " + module().why +
-                             "; install libsimgrid-dev and build again, or use --engine reference");
-  }
+  require_simgrid();
   inspect(graph);
   inspect_network(graph);
   const std::size_t n = graph.tasks.size();
   const SharedMemory memory(sizeof(SimgridOutcome) + 2 * n * sizeof(double));
   auto* outcome = new (memory.data()) SimgridOutcome;
   auto* times = reinterpret_cast<double*>(memory.data() + sizeof(SimgridOutcome));
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child < 0) throw base::Error("simgrid", std::string("cannot fork: ") + std::strerror(errno));
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlives the command
-    module().run(graph, options, times, times + n, *outcome);
-    _exit(0);
-  }
-  const std::string failure = wait_for(child);
+  base::ChildProcess child([&](int) { module().run(graph, options, times, times + n, *outcome); });
+  const base::ChildEnd end = child.wait();
   using State = SimgridOutcome::State;
-  if (!failure.empty()) throw EngineFailure("simgrid", "the engine " + failure);
+  if (!end.well()) throw EngineFailure("simgrid", "the engine ended by " + base::to_text(end));
   if (outcome->state == State::Failed) throw EngineFailure("simgrid", outcome->message);
   if (outcome->state == State::Waiting) {
     Workspace workspace;

@@ -13,6 +13,9 @@ namespace paceline::sim {
 /// not.
 bool simgrid_available(std::string* why = nullptr);
 
+/// base::MissingError, which says what to do, unless it is available.
+void require_simgrid();
+
 /// The process the engine ran in did not end well: no fault of the question. Many questions in a
 /// row lose this answer only.
 struct EngineFailure : base::Error {

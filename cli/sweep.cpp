@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/sweep.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/child_pool.hpp"
+#include "base/error.hpp"
+#include "cli/command.hpp"
+#include "cli/outputs.hpp"
+#include "cli/progress.hpp"
+#include "cli/scenario_options.hpp"
+#include "models/scenario/set_values.hpp"
+#include "reports/answer.hpp"
+#include "sim/engine/simgrid.hpp"
+
+namespace paceline::cli {
+
+namespace {
+
+constexpr const char* kHelp =
+    "Predicts a scenario for lists of values: one row per point, points that neither a faster nor\n"
+    "a smaller one beats marked with *. --over names a path of the scenario and its values; "
+    "several\n"
+    "are crossed, or paired with --zip. Every point runs in a process of its own: bad input, a "
+    "job\n"
+    "that does not fit or a crash is the row of that point, and the others go on.\n"
+    "\n"
+    "--out writes every row: FILE.csv at the end, FILE.jsonl as they come, so that --resume can "
+    "go\n"
+    "on where a sweep was stopped (also with longer lists); finished files have the rows in the\n"
+    "order of the points. The exit status is 1 when no point fits.\n"
+    "\n"
+    "Examples:\n"
+    "  paceline sweep scenarios/llama3_8b_8_h100.yaml --over parallel.zero=0,1,2,3 \\\n"
+    "    --over batch.micro=1,2,4\n"
+    "  paceline sweep scenarios/llama3_70b_64_h100.yaml --zip --over parallel.tp=2,4,8 \\\n"
+    "    --over parallel.pp=8,4,2 --set schedule.chunks=1 --out layouts.csv\n"
+    "  paceline sweep scenarios/llama3_70b_64_h100.yaml --over 'schedule=1f1b,\n"
+    "    {name: interleaved-1f1b, chunks: 5}' --out s.jsonl --resume s.jsonl";
+
+struct Options {
+  std::string scenario;
+  EngineChoice engine;
+  std::vector<std::string> set, over;
+  bool zip = false;
+  int jobs = 0;  ///< 0: one for each core
+  std::string out, json, resume;
+};
+
+std::string normalised(const Options& options) {
+  std::string command = "paceline sweep " + reports::shell_word(options.scenario);
+  for (const std::string& item : options.set) command += " --set " + reports::shell_word(item);
+  for (const std::string& item : options.over) command += " --over " + reports::shell_word(item);
+  if (options.zip) command += " --zip";
+  return command + " " + engine_words(options.engine);
+}
+
+models::Sweep read_sweep(const Options& options) {
+  base::Document document = base::read_document(options.scenario);
+  models::set_values(document, options.set);
+  std::vector<models::SweepAxis> axes;
+  for (const std::string& text : options.over) axes.push_back(models::parse_axis(text));
+  models::Sweep sweep = models::make_sweep(std::move(document), std::move(axes), options.zip);
+  models::check_sweep(sweep);
+  return sweep;
+}
+
+bool grows(const std::string& out) { return out.ends_with(".jsonl"); }
+
+void check_out(const std::string& out) {
+  if (out.empty() || grows(out) || out.ends_with(".csv")) return;
+  throw base::Error("--out '" + out + "'", "ends neither in .csv nor in .jsonl",
+                    "the name says the format; --json writes one document");
+}
+
+/// Rows as they come, where the file can be replaced by the finished one.
+class Journal {
+ public:
+  Journal(std::optional<reports::OutputFile>& file, const reports::SweepHeader& header)
+      : file_(file && file->replaces() ? &*file : nullptr), header_(header) {}
+  void begin(const std::vector<reports::SweepRow>& rows) {
+    if (file_ == nullptr) return;
+    file_->write(reports::sweep_header_line(header_));
+    for (const reports::SweepRow& row : rows) file_->write(sweep_row_line(header_, row));
+    file_->publish();
+  }
+  void add(const reports::SweepRow& row) {
+    if (file_ == nullptr) return;
+    file_->write(sweep_row_line(header_, row));
+    file_->flush();
+  }
+
+ private:
+  reports::OutputFile* file_;
+  const reports::SweepHeader& header_;
+};
+
+/// Points of an earlier run first, then the others, each in a process of its own.
+std::vector<reports::SweepRow> compute_rows(const Options& options, const models::Sweep& sweep,
+                                            const reports::SweepHeader& header, Journal& journal,
+                                            std::vector<reports::SweepRow> rows) {
+  std::vector<bool> done(sweep.points, false);
+  for (const reports::SweepRow& row : rows) done[row.point] = true;
+  std::vector<std::size_t> left;
+  for (std::size_t p = 0; p < sweep.points; ++p) {
+    if (!done[p]) left.push_back(p);
+  }
+  const sim::PredictOptions predict = find_engine(options.engine);
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int jobs = options.jobs > 0 ? options.jobs : std::max(cores, 1);
+  Progress progress("sweep", left.size());
+  const auto work = [&](std::size_t i) {
+    return sweep_row_line(header, reports::predict_point(sweep, left[i], predict));
+  };
+  const auto take = [&](const base::ChildAnswer& answer) {
+    rows.push_back(answer.failure.empty()
+                       ? reports::read_sweep_row(answer.text, "a point's process", header)
+                       : reports::crashed_point(sweep, left[answer.index], answer.failure));
+    journal.add(rows.back());
+    progress.step();
+  };
+  if (base::run_in_children(left.size(), jobs, work, take)) return rows;
+  throw base::Error("interrupted", std::to_string(rows.size()) + " points are done");
+}
+
+std::vector<reports::SweepRow> resumed_rows(const Options& options, const models::Sweep& sweep,
+                                            const reports::SweepHeader& header) {
+  std::vector<reports::SweepRow> rows;
+  if (options.resume.empty()) return rows;
+  const auto known = reports::read_sweep_rows(options.resume, header);
+  for (std::size_t p = 0; p < sweep.points; ++p) {
+    const auto found = known.find(models::point_values(sweep, p));
+    if (found == known.end()) continue;
+    rows.push_back(found->second);
+    rows.back().point = p;
+  }
+  return rows;
+}
+
+int run_sweep(const Options& options) {
+  check_out(options.out);
+  const sim::PredictOptions predict = find_engine(options.engine);
+  if (predict.engine == sim::Engine::Simgrid) sim::require_simgrid();  // and loads it once
+  const models::Sweep sweep = read_sweep(options);
+  const reports::SweepHeader header =
+      reports::make_sweep_header(sweep, predict, normalised(options));
+  std::vector<reports::SweepRow> rows = resumed_rows(options, sweep, header);
+  Outputs outputs(options.scenario);
+  std::optional<reports::OutputFile> out = outputs.open(options.out);
+  std::optional<reports::OutputFile> json = outputs.open(options.json);
+  std::optional<reports::OutputFile> no_journal;
+  Journal journal(grows(options.out) ? out : no_journal, header);
+  journal.begin(rows);
+  rows = compute_rows(options, sweep, header, journal, std::move(rows));
+  const reports::SweepReport report = reports::make_sweep_report(header, std::move(rows));
+  if (out && grows(options.out)) {
+    if (out->replaces()) out.emplace(options.out);  // the finished one takes the journal's place
+    out->write(sweep_jsonl(report));
+  } else if (out) {
+    out->write(sweep_csv(report));
+  }
+  if (json) json->write(sweep_json(report));
+  for (auto* file : {&out, &json}) {
+    if (*file) (*file)->commit();
+  }
+  if (options.json != "-") print(sweep_text(report, reports::terminal_style()));
+  const bool any = std::any_of(report.rows.begin(), report.rows.end(), [](const auto& row) {
+    return row.status == reports::PointStatus::Fits;
+  });
+  return any ? kDone : kAnswerIsNo;
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sweep = program.add_subcommand("sweep", "predict a scenario for lists of values");
+  sweep->footer(kHelp);
+  sweep->add_option("SCENARIO", options->scenario, "the scenario, a YAML or JSON file")->required();
+  sweep
+      ->add_option("--over", options->over,
+                   "values of a path; several are crossed. Commas in brackets\n"
+                   "belong to a value")
+      ->type_name("PATH=A,B,...")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->required();
+  sweep->add_flag("--zip", options->zip, "pair the lists instead of crossing them");
+  add_set_option(*sweep, options->set);
+  add_engine_options(*sweep, options->engine);
+  sweep->add_option("--jobs", options->jobs, "processes at a time; default one for each core")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  sweep->add_option("--out", options->out, "also write every row, as CSV or JSON lines")
+      ->type_name("FILE.csv|.jsonl");
+  add_json_option(*sweep, options->json);
+  sweep->add_option("--resume", options->resume, "take over the rows of such a FILE.jsonl")
+      ->type_name("FILE");
+  sweep->callback([options, &exit_code] { exit_code = run_sweep(*options); });
+}
+
+}  // namespace paceline::cli

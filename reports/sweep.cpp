@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/sweep.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "reports/answer.hpp"
+#include "sim/engine/simgrid.hpp"
+
+namespace paceline::reports {
+
+namespace {
+
+constexpr std::string_view kDoesNotFit = "does not fit";
+
+constexpr std::array<std::string_view, kPointStatuses> kStatusNames{
+    "fits", kDoesNotFit, "bad input", "no progress", "crashed"};
+
+std::vector<std::string> profile_names(const models::Scenario& scenario) {
+  std::vector<std::string> names;
+  for (const models::Profile& profile : scenario.profiles) names.push_back(profile.name);
+  return names;
+}
+
+SweepRow empty_row(const models::Sweep& sweep, std::size_t point) {
+  SweepRow row;
+  row.point = point;
+  row.values = models::point_values(sweep, point);
+  return row;
+}
+
+void fill_row(SweepRow& row, const sim::Prediction& prediction) {
+  const sim::Result& result = prediction.result;
+  row.status = result.fits() ? PointStatus::Fits : PointStatus::DoesNotFit;
+  row.devices = prediction.plan.world_size;
+  row.step_time = result.step_time;
+  row.tokens_per_s = result.tokens_per_s;
+  row.mfu = result.mfu;
+  row.hfu = result.hfu;
+  for (const std::string& warning : result.warnings) {
+    if (!warning.starts_with(kDoesNotFit)) row.warnings.push_back(warning);  // is the status
+  }
+  if (const sim::MemoryPeak* peak = fullest(result)) {
+    row.reserved_bytes = peak->reserved_bytes;
+    row.capacity_bytes = peak->capacity_bytes;
+  }
+  if (result.fits()) return;
+  row.reason = "needs " + base::format_bytes(base::Bytes(row.reserved_bytes)) + " of " +
+               base::format_bytes(base::Bytes(row.capacity_bytes));
+}
+
+}  // namespace
+
+std::string_view to_text(PointStatus status) {
+  return kStatusNames[static_cast<std::size_t>(status)];
+}
+
+SweepHeader make_sweep_header(const models::Sweep& sweep, const sim::PredictOptions& options,
+                              std::string command) {
+  SweepHeader header;
+  header.version = PACELINE_VERSION;
+  header.command = std::move(command);
+  header.scenario = header.file = sweep.base.file;
+  try {
+    const models::Scenario scenario = models::read_scenario(sweep.base);
+    header.scenario = scenario.name;
+    header.hash = scenario.hash;
+    header.stack = scenario.stack.name;
+    header.profiles = profile_names(scenario);
+  } catch (const base::Error&) {  // complete only with the values of a point
+    header.hash = base::hash_text(base::canonical_text(sweep.base.root));
+  }
+  header.engine = sim::kEngines[static_cast<std::size_t>(options.engine)].name;
+  if (options.engine == sim::Engine::Simgrid) {
+    header.fidelity = sim::kFidelities[static_cast<std::size_t>(options.fidelity)].name;
+  }
+  for (const models::SweepAxis& axis : sweep.axes) header.paths.push_back(axis.path);
+  header.points = sweep.points;
+  return header;
+}
+
+SweepRow predict_point(const models::Sweep& sweep, std::size_t point,
+                       const sim::PredictOptions& options) {
+  SweepRow row = empty_row(sweep, point);
+  const auto fail = [&](PointStatus status, const char* reason) {
+    row.status = status;
+    row.reason = reason;
+  };
+  try {
+    const models::Scenario scenario = models::read_scenario(models::point_document(sweep, point));
+    row.hash = scenario.hash;
+    row.stack = scenario.stack.name;
+    row.profiles = profile_names(scenario);
+    fill_row(row, sim::predict(scenario, options));
+  } catch (const sim::EngineFailure& failure) {
+    fail(PointStatus::Crashed, failure.what());
+  } catch (const base::NoProgress& error) {
+    fail(PointStatus::NoProgress, error.what());
+  } catch (const base::Error& error) {
+    fail(PointStatus::BadInput, error.what());
+  } catch (const std::bad_alloc&) {
+    fail(PointStatus::Crashed, "out of memory");
+  }
+  return row;
+}
+
+SweepRow crashed_point(const models::Sweep& sweep, std::size_t point, std::string reason) {
+  SweepRow row = empty_row(sweep, point);
+  row.status = PointStatus::Crashed;
+  row.reason = std::move(reason);
+  return row;
+}
+
+std::vector<std::size_t> pareto_front(const std::vector<SweepRow>& rows) {
+  std::vector<const SweepRow*> fitting;
+  for (const SweepRow& row : rows) {
+    if (row.status == PointStatus::Fits) fitting.push_back(&row);
+  }
+  const auto key = [](const SweepRow* row) {
+    return std::pair{row->step_time, row->reserved_bytes};
+  };
+  std::sort(fitting.begin(), fitting.end(),
+            [&](const SweepRow* a, const SweepRow* b) { return key(a) < key(b); });
+  std::vector<std::size_t> front;
+  const SweepRow* last = nullptr;  // of the front: the least memory so far
+  for (const SweepRow* row : fitting) {
+    const bool equal = last != nullptr && key(row) == key(last);
+    if (last != nullptr && !equal && row->reserved_bytes >= last->reserved_bytes) continue;
+    front.push_back(row->point);
+    last = row;
+  }
+  std::sort(front.begin(), front.end());
+  return front;
+}
+
+SweepReport make_sweep_report(SweepHeader header, std::vector<SweepRow> rows) {
+  std::sort(rows.begin(), rows.end(),
+            [](const SweepRow& a, const SweepRow& b) { return a.point < b.point; });
+  SweepReport report{std::move(header), std::move(rows), {}};
+  report.pareto = pareto_front(report.rows);
+  return report;
+}
+
+}  // namespace paceline::reports

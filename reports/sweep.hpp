@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/scenario/sweep.hpp"
+#include "reports/text_block.hpp"
+#include "sim/predict.hpp"
+
+/// What a sweep says: one row a point, as a table, CSV, JSON and JSON lines.
+namespace paceline::reports {
+
+inline constexpr std::string_view kSweepSchema = "paceline-sweep-1";
+
+/// Fits and DoesNotFit have numbers, the others a reason.
+enum class PointStatus { Fits, DoesNotFit, BadInput, NoProgress, Crashed };
+inline constexpr std::size_t kPointStatuses = 5;
+/// "fits", "does not fit", "bad input", "no progress", "crashed".
+std::string_view to_text(PointStatus status);
+
+struct SweepRow {
+  std::size_t point = 0;
+  std::vector<std::string> values;  ///< by path of the header
+  PointStatus status = PointStatus::Crashed;
+  std::string reason;  ///< "" when it fits
+  std::string hash;    ///< of the scenario of the point
+  std::string stack;   ///< its name
+  std::vector<std::string> profiles, warnings;
+  int devices = 0;
+  double step_time = 0;  ///< seconds
+  double tokens_per_s = 0, mfu = 0, hfu = 0;
+  double reserved_bytes = 0, capacity_bytes = 0;  ///< of the fullest rank class
+  bool computed() const { return status <= PointStatus::DoesNotFit; }
+};
+
+/// What is the same for all rows.
+struct SweepHeader {
+  std::string version;                ///< of Paceline
+  std::string command;                ///< reproduces the sweep; no output paths, no number of jobs
+  std::string scenario, file, hash;   ///< name, path as given, hash without the varied values
+  std::string stack;                  ///< as above, "" where a point has to complete the scenario
+  std::vector<std::string> profiles;  ///< likewise
+  std::string engine, fidelity;       ///< as in sim::Result
+  std::vector<std::string> paths;
+  std::size_t points = 0;
+};
+
+struct SweepReport {
+  SweepHeader header;
+  std::vector<SweepRow> rows;       ///< by point
+  std::vector<std::size_t> pareto;  ///< points, ascending
+};
+
+SweepHeader make_sweep_header(const models::Sweep& sweep, const sim::PredictOptions& options,
+                              std::string command);
+
+/// Predicts one point. Whatever is wrong with it is its status and reason.
+SweepRow predict_point(const models::Sweep& sweep, std::size_t point,
+                       const sim::PredictOptions& options);
+/// The row of a point whose process did not give one.
+SweepRow crashed_point(const models::Sweep& sweep, std::size_t point, std::string reason);
+
+/// Points that fit and that no other one beats in step time and peak memory; ascending.
+std::vector<std::size_t> pareto_front(const std::vector<SweepRow>& rows);
+SweepReport make_sweep_report(SweepHeader header, std::vector<SweepRow> rows);
+
+// JSON lines: a header, rows, and one that says that all are there.
+std::string sweep_header_line(const SweepHeader& header);
+std::string sweep_row_line(const SweepHeader& header, const SweepRow& row);
+SweepRow read_sweep_row(std::string_view line, const std::string& where, const SweepHeader& header);
+std::string sweep_jsonl(const SweepReport& report);
+/// Rows of an earlier, perhaps unfinished file, by their values in the order of header.paths. Rows
+/// of other paths and crashed ones are left out, as is a last line that was cut short. base::Error
+/// when the file is no such file, or of another scenario, engine or version.
+std::map<std::vector<std::string>, SweepRow> read_sweep_rows(const std::string& file,
+                                                             const SweepHeader& header);
+
+std::string sweep_json(const SweepReport& report);
+/// '#' lines with the header, then a table.
+std::string sweep_csv(const SweepReport& report);
+/// A table for 80 columns; of many points the front and the fastest.
+std::string sweep_text(const SweepReport& report, const TextStyle& style);
+
+}  // namespace paceline::reports

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <benchmark/benchmark.h>
+
+#include <string>
+#include <thread>
+
+#include "base/child_pool.hpp"
+#include "reports/sweep.hpp"
+
+/// Points per second of `paceline sweep`, processes included, on all cores.
+namespace {
+
+using namespace paceline;
+
+void BM_sweep(benchmark::State& state, const char* name) {
+  std::string tokens = "run.tokens=1000000";
+  for (int i = 1; i < 200; ++i) tokens += "," + std::to_string(1'000'000 + i);
+  const models::Sweep sweep =
+      models::make_sweep(base::read_document(std::string(PACELINE_SOURCE) + "/scenarios/" + name),
+                         {models::parse_axis(tokens)}, false);
+  const reports::SweepHeader header = reports::make_sweep_header(sweep, {}, "paceline sweep");
+  const auto work = [&](std::size_t point) {
+    return reports::sweep_row_line(header, reports::predict_point(sweep, point, {}));
+  };
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  for (auto _ : state) {
+    base::run_in_children(sweep.points, cores, work, [&](const base::ChildAnswer& answer) {
+      benchmark::DoNotOptimize(reports::read_sweep_row(answer.text, "row", header).step_time);
+    });
+  }
+  state.counters["points/s"] = benchmark::Counter(
+      static_cast<double>(sweep.points * state.iterations()), benchmark::Counter::kIsRate);
+}
+BENCHMARK_CAPTURE(BM_sweep, gpt2_124m, "gpt2_124m_1_gpu.yaml")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(BM_sweep, llama3_70b_64_h100, "llama3_70b_64_h100.yaml")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+}  // namespace
