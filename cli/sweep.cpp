@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/child_pool.hpp"
 #include "base/error.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
@@ -116,17 +115,15 @@ std::vector<reports::SweepRow> compute_rows(const Options& options, const models
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   const int jobs = options.jobs > 0 ? options.jobs : std::max(cores, 1);
   Progress progress("sweep", left.size());
-  const auto work = [&](std::size_t i) {
-    return sweep_row_line(header, reports::predict_point(sweep, left[i], predict));
+  const auto predict_one = [&](std::size_t point) {
+    return reports::predict_point(sweep, point, predict);
   };
-  const auto take = [&](const base::ChildAnswer& answer) {
-    rows.push_back(answer.failure.empty()
-                       ? reports::read_sweep_row(answer.text, "a point's process", header)
-                       : reports::crashed_point(sweep, left[answer.index], answer.failure));
-    journal.add(rows.back());
+  const auto take = [&](reports::SweepRow row) {
+    journal.add(row);
+    rows.push_back(std::move(row));
     progress.step();
   };
-  if (base::run_in_children(left.size(), jobs, work, take)) return rows;
+  if (reports::run_points(sweep, header, left, jobs, predict_one, take)) return rows;
   throw base::Error("interrupted", std::to_string(rows.size()) + " points are done");
 }
 

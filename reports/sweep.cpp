@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/child_pool.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "reports/answer.hpp"
@@ -108,11 +109,19 @@ SweepRow predict_point(const models::Sweep& sweep, std::size_t point,
   return row;
 }
 
-SweepRow crashed_point(const models::Sweep& sweep, std::size_t point, std::string reason) {
-  SweepRow row = empty_row(sweep, point);
-  row.status = PointStatus::Crashed;
-  row.reason = std::move(reason);
-  return row;
+bool run_points(const models::Sweep& sweep, const SweepHeader& header,
+                const std::vector<std::size_t>& points, int jobs,
+                const std::function<SweepRow(std::size_t)>& predict,
+                const std::function<void(SweepRow)>& take) {
+  const auto work = [&](std::size_t i) { return sweep_row_line(header, predict(points[i])); };
+  const auto done = [&](const base::ChildAnswer& answer) {
+    if (answer.failure.empty()) return take(read_sweep_row(answer.text, "a process", header));
+    SweepRow row = empty_row(sweep, points[answer.index]);
+    row.status = PointStatus::Crashed;
+    row.reason = answer.failure;
+    take(std::move(row));
+  };
+  return base::run_in_children(points.size(), jobs, work, done);
 }
 
 std::vector<std::size_t> pareto_front(const std::vector<SweepRow>& rows) {

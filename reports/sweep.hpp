@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -60,8 +61,13 @@ SweepHeader make_sweep_header(const models::Sweep& sweep, const sim::PredictOpti
 /// Predicts one point. Whatever is wrong with it is its status and reason.
 SweepRow predict_point(const models::Sweep& sweep, std::size_t point,
                        const sim::PredictOptions& options);
-/// The row of a point whose process did not give one.
-SweepRow crashed_point(const models::Sweep& sweep, std::size_t point, std::string reason);
+/// `predict` for each of the points, at most `jobs` (>= 1) at a time, each in a process of its own;
+/// `take` here for every row, in the order in which they end. A process that crashes is the row of
+/// its point. False, errors and signals as in base::run_in_children.
+bool run_points(const models::Sweep& sweep, const SweepHeader& header,
+                const std::vector<std::size_t>& points, int jobs,
+                const std::function<SweepRow(std::size_t)>& predict,
+                const std::function<void(SweepRow)>& take);
 
 /// Points that fit and that no other one beats in step time and peak memory; ascending.
 std::vector<std::size_t> pareto_front(const std::vector<SweepRow>& rows);

@@ -118,8 +118,9 @@ std::string heading(const SweepReport& report, const TextStyle& style) {
     const auto count = std::count_if(report.rows.begin(), report.rows.end(),
                                      [&](const SweepRow& row) { return row.status == status; });
     if (count == 0) continue;
-    counts +=
-        (counts.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(to_text(status));
+    const bool many = count > 1 && s < kMany.size();
+    counts += (counts.empty() ? "" : ", ") + std::to_string(count) + " " +
+              std::string(many ? kMany[s] : to_text(status));
   }
   std::string over;
   for (const std::string& path : report.header.paths) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 
+#include <numeric>
 #include <string>
 #include <thread>
+#include <vector>
 
-#include "base/child_pool.hpp"
 #include "reports/sweep.hpp"
 
 /// Points per second of `paceline sweep`, processes included, on all cores.
@@ -19,13 +20,13 @@ void BM_sweep(benchmark::State& state, const char* name) {
       models::make_sweep(base::read_document(std::string(PACELINE_SOURCE) + "/scenarios/" + name),
                          {models::parse_axis(tokens)}, false);
   const reports::SweepHeader header = reports::make_sweep_header(sweep, {}, "paceline sweep");
-  const auto work = [&](std::size_t point) {
-    return reports::sweep_row_line(header, reports::predict_point(sweep, point, {}));
-  };
+  std::vector<std::size_t> points(sweep.points);
+  std::iota(points.begin(), points.end(), std::size_t{0});
+  const auto predict = [&](std::size_t point) { return reports::predict_point(sweep, point, {}); };
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   for (auto _ : state) {
-    base::run_in_children(sweep.points, cores, work, [&](const base::ChildAnswer& answer) {
-      benchmark::DoNotOptimize(reports::read_sweep_row(answer.text, "row", header).step_time);
+    reports::run_points(sweep, header, points, cores, predict, [](const reports::SweepRow& row) {
+      benchmark::DoNotOptimize(row.step_time);
     });
   }
   state.counters["points/s"] = benchmark::Counter(

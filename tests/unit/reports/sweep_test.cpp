@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/sweep.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 #include "models/scenario/csv.hpp"
 
@@ -189,5 +193,43 @@ TEST_CASE("of many points the table shows the front and the fastest", "[reports]
   rows[7].reserved_bytes = 1e9;  // slow and small: on the front
   const std::string text = sweep_text(make_sweep_report(header(500), rows), {});
   CHECK(lines(text).size() < 80);
-  CHECK_THAT(text, Contains("\n*    8 ") && Contains("\n*  500 ") && Contains("has all 500"));
+  CHECK_THAT(text, Contains("\n*     8 ") && Contains("\n*   500 ") && Contains("has all 500"));
+}
+
+TEST_CASE("a point whose process crashes is one row, the others are as ever", "[reports]") {
+  const models::Sweep sweep =
+      models::make_sweep(base::parse_yaml("model: {preset: gpt2}\ncluster: {preset: single-a100}\n"
+                                          "batch: {global: 16, sequence: 1024}\n",
+                                          "base.yaml"),
+                         {models::parse_axis("batch.micro=1,2,4,3,8,16")}, false);
+  const SweepHeader head = make_sweep_header(sweep, {}, "paceline sweep");
+  const auto predict = [&](std::size_t point) {
+    if (point == 1) {
+      std::signal(SIGSEGV, SIG_DFL);  // the test runner has a handler
+      std::raise(SIGSEGV);
+    }
+    if (point == 2) _exit(7);
+    if (point == 4) throw std::runtime_error("a bug");
+    return predict_point(sweep, point, {});
+  };
+  std::vector<SweepRow> rows;
+  CHECK(run_points(sweep, head, {0, 1, 2, 3, 4, 5}, 2, predict,
+                   [&](SweepRow row) { rows.push_back(std::move(row)); }));
+  const SweepReport all = make_sweep_report(head, rows);
+  REQUIRE(all.rows.size() == 6);
+  const std::vector<std::pair<PointStatus, std::string>> expected{
+      {PointStatus::Fits, ""},
+      {PointStatus::Crashed, "signal 11 (Segmentation fault)"},
+      {PointStatus::Crashed, "exit status 7"},
+      {PointStatus::BadInput, "3"},  // does not divide the batch
+      {PointStatus::Crashed, "a bug"},
+      {PointStatus::Fits, ""}};
+  for (std::size_t p = 0; p < expected.size(); ++p) {
+    INFO(p);
+    CHECK(all.rows[p].point == p);
+    CHECK(all.rows[p].status == expected[p].first);
+    CHECK_THAT(all.rows[p].reason, Contains(expected[p].second));
+    if (!all.rows[p].computed()) continue;
+    CHECK(sweep_row_line(head, all.rows[p]) == sweep_row_line(head, predict_point(sweep, p, {})));
+  }
 }
