@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/child_pool.hpp"
 #include "base/error.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
@@ -61,13 +62,29 @@ std::string normalised(const Options& options) {
   return command + " " + engine_words(options.engine);
 }
 
+/// In a process of its own as well: a scenario that crashes it is the row of a point, not the end.
+void check(const models::Sweep& sweep) {
+  std::string problem;
+  const auto look = [&](std::size_t) {
+    try {
+      models::check_sweep(sweep);
+    } catch (const base::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  base::run_in_children(1, 1, look,
+                        [&](const base::ChildAnswer& answer) { problem = answer.text; });
+  if (!problem.empty()) throw base::Error(problem);
+}
+
 models::Sweep read_sweep(const Options& options) {
   base::Document document = base::read_document(options.scenario);
   models::set_values(document, options.set);
   std::vector<models::SweepAxis> axes;
   for (const std::string& text : options.over) axes.push_back(models::parse_axis(text));
   models::Sweep sweep = models::make_sweep(std::move(document), std::move(axes), options.zip);
-  models::check_sweep(sweep);
+  check(sweep);
   return sweep;
 }
 

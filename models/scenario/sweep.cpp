@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/message.hpp"
@@ -69,24 +71,19 @@ void check_paths(const std::vector<SweepAxis>& axes) {
 }
 
 std::size_t count_points(const std::vector<SweepAxis>& axes, bool zip) {
-  if (zip) {
-    for (const SweepAxis& axis : axes) {
-      const std::size_t wanted = axes.front().values.size();
-      if (axis.values.size() == wanted) continue;
+  std::size_t points = zip ? axes.front().values.size() : 1;
+  for (const SweepAxis& axis : axes) {
+    const std::size_t values = axis.values.size();
+    if (zip && values != points) {
       throw base::Error(over(axis.path),
-                        "has " + std::to_string(axis.values.size()) + " values, " +
-                            axes.front().path + " has " + std::to_string(wanted),
+                        "has " + std::to_string(values) + " values, " + axes.front().path +
+                            " has " + std::to_string(points),
                         "--zip pairs lists of equal length");
     }
-    return axes.front().values.size();
-  }
-  std::size_t points = 1;
-  for (const SweepAxis& axis : axes) {
-    points *= axis.values.size();
-    if (points > kMaxSweepPoints) {
-      throw base::Error("--over", "makes more than " + std::to_string(kMaxSweepPoints) + " points",
-                        "shorter lists, or --zip");
-    }
+    if (!zip) points *= values;
+    if (points <= kMaxSweepPoints) continue;
+    throw base::Error("--over", "makes more than " + std::to_string(kMaxSweepPoints) + " points",
+                      "shorter lists");
   }
   return points;
 }
@@ -177,14 +174,13 @@ SweepAxis parse_axis(const std::string& text) {
                       "for example --over parallel.tp=1,2,4");
   }
   SweepAxis axis{text.substr(0, equals), split_values(std::string_view(text).substr(equals + 1))};
-  for (std::size_t i = 0; i < axis.values.size(); ++i) {
-    const std::string& value = axis.values[i];
+  std::set<std::string_view> seen;
+  for (const std::string& value : axis.values) {
     if (value.empty()) {
       throw base::Error(over(axis.path), "an empty value",
                         "values are separated by single commas; null takes the key out");
     }
-    if (std::find(axis.values.begin(), axis.values.begin() + static_cast<std::ptrdiff_t>(i),
-                  value) != axis.values.begin() + static_cast<std::ptrdiff_t>(i)) {
+    if (!seen.insert(value).second) {
       throw base::Error(over(axis.path), base::quote(value) + " is in the list twice");
     }
   }
