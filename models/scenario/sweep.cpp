@@ -20,9 +20,10 @@ constexpr std::size_t kMostTried = 200;  ///< scenarios read before anything run
 std::string over(const std::string& path) { return "--over " + base::one_line(path); }
 
 std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return "";
-  return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
+  return std::string(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
 }
 
 /// Parts between commas that stand outside of brackets, braces and quotes.

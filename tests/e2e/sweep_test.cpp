@@ -29,7 +29,7 @@ TEST_CASE("sweep: a row a point, infeasible and wrong ones with their reason", "
   CHECK(ran.err.empty());
   CHECK_THAT(ran.out, Contains("8 points over parallel.zero, batch.micro: 2 fit, 4 do not fit, 2 "
                                "bad input") &&
-                          Contains("\n*     2      1") && Contains("'4' is out of range") &&
+                          Contains("\n*      2      1") && Contains("'4' is out of range") &&
                           Contains("--set parallel.zero=2 --set batch.micro=1"));
 }
 

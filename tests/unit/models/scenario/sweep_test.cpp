@@ -40,7 +40,7 @@ using Catch::Matchers::Contains;
 }  // namespace
 
 TEST_CASE("a list of values keeps brackets, braces and quotes together", "[models][sweep]") {
-  CHECK(parse_axis("a.b=1, 2,4").values == std::vector<std::string>{"1", "2", "4"});
+  CHECK(parse_axis("a.b=1, 2,\n 4").values == std::vector<std::string>{"1", "2", "4"});
   CHECK(parse_axis("a=[1,2],[3]").values == std::vector<std::string>{"[1,2]", "[3]"});
   CHECK(parse_axis("a={x: 1, y: [2,3]},z").values ==
         std::vector<std::string>{"{x: 1, y: [2,3]}", "z"});
