@@ -78,8 +78,8 @@ class Emitter {
     TaskId message = kNoTask;  ///< to the rank or ranks that need it
   };
 
-  /// Whether the result of `need` goes to the action as a message where it runs on another rank. In a
-  /// pool what else it needs waits in host memory: only the order counts.
+  /// Whether the result of `need` goes to the action as a message where it runs on another rank. In
+  /// a pool what else it needs waits in host memory: only the order counts.
   bool carries(const Action& need, const Action& action) const {
     if (!program_.pooled) return true;
     const std::optional<Action> source = index_.source(action);

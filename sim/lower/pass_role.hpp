@@ -13,11 +13,20 @@ enum class Role : std::uint8_t {
   Input,      ///< gradient of the input
   Weight,     ///< gradient of the weights
   Recompute,  ///< the forward again
+  /// Of double-backward training: the gradient of the output with respect to the input, and the
+  /// backward through it.
+  Force,
+  ForceBackward,
 };
-inline constexpr int kRoles = 5;
+inline constexpr int kRoles = 7;
 constexpr std::size_t index_of(Role role) { return static_cast<std::size_t>(role); }
 
-/// Gradients of weights come out of it.
+/// Whose operations it has: a force costs what an input gradient does, the backward through it what
+/// a whole backward does.
+constexpr Role work_role(Role role) {
+  return role == Role::Force ? Role::Input : role == Role::ForceBackward ? Role::Backward : role;
+}
+/// The last gradients of weights come out of it.
 constexpr bool gives_gradients(Role role) { return role == Role::Backward || role == Role::Weight; }
 /// It multiplies with the weights.
 constexpr bool needs_weights(Role role) { return role != Role::Weight; }
@@ -27,8 +36,10 @@ constexpr bool needs_weights(Role role) { return role != Role::Weight; }
 /// gradient and full backwards cost. Empty for passes that are no work on layers.
 constexpr std::optional<Role> role_of(std::string_view pass) {
   if (pass == "F" || pass == "FE") return Role::Forward;
-  if (pass == "BW" || pass == "BF" || pass == "BE") return Role::Backward;
-  if (pass == "B" || pass == "FF") return Role::Input;
+  if (pass == "BW" || pass == "BE") return Role::Backward;
+  if (pass == "B") return Role::Input;
+  if (pass == "FF") return Role::Force;
+  if (pass == "BF") return Role::ForceBackward;
   if (pass == "W") return Role::Weight;
   if (pass == "R") return Role::Recompute;
   return std::nullopt;

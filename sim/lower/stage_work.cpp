@@ -26,7 +26,7 @@ std::shared_ptr<const std::vector<InnerTask>> share_inner(const PassCost& cost) 
   return std::make_shared<const std::vector<InnerTask>>(cost.inner);
 }
 
-constexpr ByRole<const char*> kRoleNames{"F", "BW", "B", "W", "R"};
+constexpr ByRole<const char*> kRoleNames{"F", "BW", "B", "W", "R", "FF", "BF"};
 
 template <class F>
 void for_each_role(const WorkNeeds& needs, const F& f) {
@@ -67,7 +67,8 @@ class LayerTable {
     if (entry.ready) return entry;
     const models::Layer& layer = s.model.kinds[kind];
     for_each_role(*needs_, [&](Role role, std::size_t r) {
-      entry.cost[r] = layer_cost(*context_, layer, recomputed, role, needs_->slices[slice]);
+      entry.cost[r] =
+          layer_cost(*context_, layer, recomputed, work_role(role), needs_->slices[slice]);
       add_scale_loss(*context_, entry.cost[r]);
     });
     entry.part = make_part(*graph_, "layer", entry.cost, *needs_);
@@ -91,7 +92,7 @@ void add_end(TaskGraph& graph, const CostContext& context, const WorkNeeds& need
   const Scenario& s = *context.scenario;
   Costs costs;
   for_each_role(needs, [&](Role role, std::size_t r) {
-    costs[r] = end_cost(context, head, role, slice);
+    costs[r] = end_cost(context, head, work_role(role), slice);
     add_scale_loss(context, costs[r]);
     sum[r] += costs[r];
   });
@@ -198,6 +199,9 @@ double given_seconds(const models::GivenCosts& given, Role role) {
       return given.input_gradient.value;
     case Role::Weight:
       return given.weight_gradient.value;
+    case Role::Force:
+    case Role::ForceBackward:
+      break;  // work_role has named them
   }
   return 0;
 }
@@ -219,7 +223,7 @@ StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
     SliceWork& part = work.slices.emplace_back();
     Costs sum;
     for_each_role(needs, [&](Role role, std::size_t r) {
-      sum[r].seconds = given_seconds(given, role) * share * slice.share();
+      sum[r].seconds = given_seconds(given, work_role(role)) * share * slice.share();
       sum[r].parts[static_cast<std::size_t>(Part::Compute)] = sum[r].seconds;
     });
     if (given.layers > 0 && stage.embedding)

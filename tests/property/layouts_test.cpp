@@ -69,7 +69,7 @@ void check_memory(const sim::Prediction& p) {
     CHECK(peak.reserved_bytes >= peak.peak_bytes);
     CHECK(peak.capacity_bytes > 0);
     CHECK(peak.at_seconds >= 0);
-    CHECK(peak.at_seconds <= p.result.step_time);
+    CHECK(peak.at_seconds <= p.timeline.makespan);
     for (const double part : peak.parts) CHECK(part >= -1);  // rounding of large sums
     CHECK(std::accumulate(peak.parts.begin(), peak.parts.end(), 0.0) == Approx(peak.peak_bytes));
   }
