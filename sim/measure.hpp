@@ -26,6 +26,10 @@ PartSeconds breakdown_of(const TaskGraph& graph, const Timeline& timeline, std::
 /// Peaks of every lane from replaying allocations and frees along the timeline.
 std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& timeline);
 
+/// Capacities of the peaks of `result`, and a warning where the fullest rank does not or hardly
+/// fit.
+void check_memory(const models::Scenario& scenario, Result& result);
+
 /// Floating-point operations a step needs: 6 per parameter of the layers and the head and per
 /// token, and causal attention (forward, and twice as much backward). Recomputation is not counted.
 double model_flops(const models::Scenario& scenario);
