@@ -57,6 +57,25 @@ Program read_program(const models::Scenario& scenario, const models::Plan& plan,
   return std::move(file.program);
 }
 
+/// Updates far apart need a long piece of the run before it repeats.
+void check_piece(const models::Scenario& scenario, const PipelineShape& shape, int piece) {
+  constexpr std::int64_t kMostPasses = 10'000'000;  // some seconds
+  const std::int64_t stages = shape.stages();
+  if (piece <= kMostPasses / stages) return;
+  throw base::Error(models::where(scenario, "schedule.update_every"),
+                    std::to_string(piece) + " microbatches of " + std::to_string(stages) +
+                        " stages until the run repeats are too many to simulate",
+                    "update_every at most " + std::to_string(kMostPasses / stages / 8));
+}
+
+void check_slices(const models::Scenario& scenario, const Program& program) {
+  if (program.slices <= scenario.batch.sequence) return;
+  throw base::Error(models::where(scenario, "schedule.slices"),
+                    std::to_string(program.slices) + " slices of a sequence of " +
+                        std::to_string(scenario.batch.sequence) + " tokens",
+                    "at most one slice per token");
+}
+
 bool asynchronous(const models::Scenario& scenario) {
   const models::ScheduleTraits* traits = models::schedule_traits(scenario.schedule.name);
   return scenario.schedule.file.empty() && traits != nullptr && traits->asynchronous;
@@ -73,26 +92,30 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan,
                      std::vector<std::string>* notes) {
   if (!scenario.schedule.file.empty()) {
     Program program = read_program(scenario, plan, notes);
+    check_slices(scenario, program);
     if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);
     return program;
   }
   const std::string where = models::where(scenario, "schedule.name");
   const Schedule& schedule = find_schedule(scenario.schedule.name, where);
+  PipelineShape shape{scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches};
+  shape.options = scenario.schedule.options;
+  const int window = std::max(shape.options.update_every, shape.ranks);
+  const int piece = steady_microbatches(shape.ranks, shape.microbatches, window);
+  if (repeats(scenario)) check_piece(scenario, shape, piece);
+  if (asynchronous(scenario)) shape.microbatches = piece;
+  if (schedule.uses_times) shape.times = stage_times(scenario, plan);
+  Program program;
   try {
-    PipelineShape shape{scenario.parallel.pp, scenario.schedule.chunks, plan.microbatches};
-    shape.options = scenario.schedule.options;
-    const int window = std::max(shape.options.update_every, shape.ranks);
-    const int piece = steady_microbatches(shape.ranks, shape.microbatches, window);
-    if (asynchronous(scenario)) shape.microbatches = piece;
-    if (schedule.uses_times) shape.times = stage_times(scenario, plan);
-    Program program = schedule.build(shape);
-    if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);
-    if (asynchronous(scenario) || !repeats(scenario)) return program;
-    append_updates(program, StepStart::Local);
-    return repeated(program, piece / shape.microbatches);
+    program = schedule.build(shape);
   } catch (const base::Error& error) {
     throw base::Error(where, error.what());
   }
+  check_slices(scenario, program);
+  if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);
+  if (asynchronous(scenario) || !repeats(scenario)) return program;
+  append_updates(program, StepStart::Local);
+  return repeated(program, piece / shape.microbatches);
 }
 
 }  // namespace paceline::sim

@@ -59,7 +59,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
                               : steady_state(p.program, p.graph, timeline, p.plan.microbatches);
   };
   p.result = measure(scenario, p.graph, p.timeline, steady(p.timeline),
-                     work_needs(p.program).forward_only);
+                     work_needs(p.program, scenario.batch.sequence).forward_only);
   if (p.program.pooled) {
     p.result.assumptions.push_back(
         "the optimizer runs on the hosts beside the next step and takes no time of the devices");

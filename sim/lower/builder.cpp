@@ -71,7 +71,7 @@ void StepBuilder::make_contexts(bool keep_inner) {
 void StepBuilder::make_work(const Program& program) {
   make_vocabulary(program);
   pooled_ = program.pooled;
-  WorkNeeds needs = work_needs(program);
+  WorkNeeds needs = work_needs(program, s_.batch.sequence);
   slices_ = needs.slices;
   for (const Pass& pass : program.passes) {
     const std::optional<Role> role = role_of(pass.name);

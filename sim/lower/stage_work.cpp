@@ -247,7 +247,27 @@ bool same_composition(const Scenario& s, const Stage& a, const Stage& b) {
 
 }  // namespace
 
-WorkNeeds work_needs(const Program& program) {
+namespace {
+
+/// Boundaries at multiples of a tile, smaller where the slices are.
+std::vector<Slice> equal_slices(int count, std::int64_t sequence) {
+  PACELINE_CHECK(count >= 1 && count <= sequence);
+  std::int64_t tile = 128;
+  while (tile * count > sequence) tile /= 2;
+  std::vector<Slice> slices;
+  double begin = 0;
+  for (int k = 1; k <= count; ++k) {
+    const std::int64_t tokens = k == count ? sequence : sequence * k / count / tile * tile;
+    const double end = static_cast<double>(tokens) / static_cast<double>(sequence);
+    slices.push_back({begin, end});
+    begin = end;
+  }
+  return slices;
+}
+
+}  // namespace
+
+WorkNeeds work_needs(const Program& program, std::int64_t sequence) {
   WorkNeeds needs;
   needs.forward_only = true;
   needs.pooled = program.pooled;
@@ -257,11 +277,7 @@ WorkNeeds work_needs(const Program& program) {
     needs.roles[index_of(*role)] = true;
     if (*role == Role::Backward || *role == Role::Input) needs.forward_only = false;
   }
-  needs.slices.clear();
-  for (int k = 0; k < program.slices; ++k) {
-    needs.slices.push_back(
-        {static_cast<double>(k) / program.slices, static_cast<double>(k + 1) / program.slices});
-  }
+  needs.slices = equal_slices(program.slices, sequence);
   return needs;
 }
 

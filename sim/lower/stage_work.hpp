@@ -46,7 +46,9 @@ struct WorkNeeds {
   bool pooled = false;        ///< Program::pooled
 };
 
-WorkNeeds work_needs(const Program& program);
+/// Slices of a sequence of so many tokens are as equal as whole tiles of kernels allow; there
+/// are no more slices than tokens.
+WorkNeeds work_needs(const Program& program, std::int64_t sequence);
 
 /// Costs stages, adding segments to the graph: `held[i]` is a stage of the plan and the context of
 /// a rank that runs it.
