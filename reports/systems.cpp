@@ -94,6 +94,10 @@ std::map<std::string, double, std::less<>> quantities(const Scenario& scenario,
       {"step_samples", static_cast<double>(scenario.batch.global)},
       {"traffic_bytes", std::accumulate(r.traffic_bytes.begin(), r.traffic_bytes.end(), 0.0)},
       {"peak_flops_per_s", peak_rate(scenario, prediction.plan)}};
+  values["jittered_step_time_s"] = r.distribution ? r.distribution->mean.value : r.step_time;
+  const sim::Staleness late = r.staleness.value_or(sim::Staleness{});
+  values["staleness_max"] = late.max;
+  values["staleness_mean"] = late.mean;
   add_memory(r, values);
   return values;
 }

@@ -35,7 +35,7 @@ constexpr std::array<base::Named<bool>, 2> kSharing{{{"reference", false}, {"sim
 constexpr std::array<std::string_view, 3> kSparseQuantities{
     "sparse_all_gather", "sparse_reduce_scatter", "sparse_all_reduce"};
 
-constexpr std::array<std::string_view, 28> kQuantities{"step_time_s",
+constexpr std::array<std::string_view, 31> kQuantities{"step_time_s",
                                                        "tokens_per_s",
                                                        "samples_per_s",
                                                        "mfu",
@@ -62,7 +62,10 @@ constexpr std::array<std::string_view, 28> kQuantities{"step_time_s",
                                                        "step_tokens",
                                                        "step_samples",
                                                        "traffic_bytes",
-                                                       "peak_flops_per_s"};
+                                                       "peak_flops_per_s",
+                                                       "jittered_step_time_s",
+                                                       "staleness_max",
+                                                       "staleness_mean"};
 
 constexpr std::array<std::string_view, 29> kCapabilities{"2-D and 3-D tensor parallelism",
                                                          "activation codecs",
