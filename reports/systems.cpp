@@ -59,8 +59,8 @@ void add_memory(const sim::Result& result, std::map<std::string, double, std::le
   values["peak_bytes"] = peak.peak_bytes;
   values["reserved_bytes"] = peak.reserved_bytes;
   values["capacity_bytes"] = peak.capacity_bytes;
-  values["state_bytes"] =
-      bytes_of(peak, {MemoryPart::Parameters, MemoryPart::Gradients, MemoryPart::Optimizer});
+  values["state_bytes"] = bytes_of(peak, {MemoryPart::Parameters, MemoryPart::Gradients,
+                                          MemoryPart::Optimizer, MemoryPart::WeightVersions});
   values["activation_bytes"] = bytes_of(peak, {MemoryPart::Activations, MemoryPart::Logits});
 }
 
