@@ -76,6 +76,16 @@ void check_slices(const models::Scenario& scenario, const Program& program) {
                     "at most one slice per token");
 }
 
+/// A schedule with a pass R recomputes whole stages by itself.
+void check_recompute(const models::Scenario& scenario, const Program& program) {
+  if (scenario.recompute == models::Recompute::None) return;
+  for (const Pass& pass : program.passes) {
+    if (pass.name != "R") continue;
+    throw base::Error(models::where(scenario, "recompute"),
+                      "the schedule recomputes before each backward itself", "recompute: none");
+  }
+}
+
 bool asynchronous(const models::Scenario& scenario) {
   const models::ScheduleTraits* traits = models::schedule_traits(scenario.schedule.name);
   return scenario.schedule.file.empty() && traits != nullptr && traits->asynchronous;
@@ -93,6 +103,7 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan,
   if (!scenario.schedule.file.empty()) {
     Program program = read_program(scenario, plan, notes);
     check_slices(scenario, program);
+    check_recompute(scenario, program);
     if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);
     return program;
   }
@@ -112,6 +123,7 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan,
     throw base::Error(where, error.what());
   }
   check_slices(scenario, program);
+  check_recompute(scenario, program);
   if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);
   if (asynchronous(scenario) || !repeats(scenario)) return program;
   append_updates(program, StepStart::Local);
