@@ -47,18 +47,9 @@ int chunks_of(std::string_view schedule) {
   return free ? 2 : traits.chunks;
 }
 
-/// Vocabulary passes have stage times only.
-bool has_costs(const sim::Schedule& schedule) {
-  const sim::Program program = schedule.build({2, chunks_of(schedule.name), 4});
-  return std::all_of(program.passes.begin(), program.passes.end(), [](const sim::Pass& pass) {
-    return sim::role_of(pass.name) || sim::side_of(pass.name) != sim::SidePass::None;
-  });
-}
-
 std::vector<Layout> layouts() {
   std::vector<Layout> out;
   for (const sim::Schedule& schedule : sim::schedules()) {
-    if (!has_costs(schedule)) continue;
     for (const char* stack : {"generic", "megatron-2021-04", "llm-foundry-2023", "nemo-25.02"}) {
       for (const int zero : {0, 1, 3}) {
         Layout l;

@@ -342,12 +342,6 @@ TEST_CASE("every schedule takes the same time in both engines where no wire gets
     const models::ScheduleTraits& traits = *models::schedule_traits(schedule.name);
     const bool free = (traits.takes & models::kTakesChunks) != 0 && traits.chunks == 1;
     const int chunks = free ? 2 : traits.chunks;
-    const Program small = schedule.build({4, chunks, 8});
-    const bool has_costs =  // vocabulary passes have stage times only
-        std::all_of(small.passes.begin(), small.passes.end(), [](const Pass& pass) {
-          return role_of(pass.name) || side_of(pass.name) != SidePass::None;
-        });
-    if (!has_costs) continue;
     const models::Scenario s = ::tests::small_gpt(
         "cluster: {preset: dgx-a100, nodes: 4}\nparallel: {tp: 8, pp: 4}\nschedule: {name: " +
         std::string(schedule.name) + ", chunks: " + std::to_string(chunks) + "}");
