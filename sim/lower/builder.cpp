@@ -204,10 +204,13 @@ TaskId StepBuilder::add(Task task, std::span<const TaskId> deps) {
 }
 
 std::uint16_t StepBuilder::timed_segment(const char* name, Part part, double seconds) {
+  const auto [found, fresh] = timed_segments_.try_emplace({name, seconds}, std::uint16_t{0});
+  if (!fresh) return found->second;
   PassCost cost;
   cost.seconds = seconds;
   cost.parts[static_cast<std::size_t>(part)] = seconds;
-  return add_segment(graph_, name, cost);
+  found->second = add_segment(graph_, name, cost);
+  return found->second;
 }
 
 bool StepBuilder::expands(const ActionContext& action) const {

@@ -140,6 +140,7 @@ class StepBuilder {
   void note_collective(TaskId task, const DpSegment& collective);
   void note_piece(TaskId task, const InnerTask& piece);
   std::uint16_t timed_segment(const char* name, Part part, double seconds);
+  std::map<std::pair<std::string_view, double>, std::uint16_t> timed_segments_;
   std::map<std::tuple<std::string_view, int, int>, std::uint16_t> side_segments_;  ///< rank, stage
 
   const models::Scenario& s_;

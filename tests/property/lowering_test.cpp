@@ -282,3 +282,11 @@ TEST_CASE("a split backward frees a part of the activations before the rest", "[
   const double held = peaks[0].parts[static_cast<std::size_t>(sim::MemoryPart::Activations)];
   CHECK(held == Approx(memory.activation));
 }
+
+TEST_CASE("many updates of a stage share one kind of work", "[sim]") {
+  const models::Scenario few = small({.pp = 2, .dp = 2, .schedule = "pipedream"});
+  const models::Plan plan = models::make_plan(few);
+  const sim::TaskGraph graph = sim::lower(few, plan, sim::make_program(few, plan));
+  CHECK(graph.tasks.size() > 100);
+  CHECK(graph.segments.size() < 40);
+}
