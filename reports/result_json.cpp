@@ -161,6 +161,10 @@ void write_numbers(JsonWriter& json, const sim::Result& r) {
   json.end_object();
   open_list(json, "breakdown_s", part_keys(), r.breakdown);
   json.field("breakdown_lane", r.critical_lane);
+  if (!r.foreign) return;
+  json.key("foreign").begin_object().field("pieces", r.foreign->pieces);
+  json.field("done", r.foreign->done).field("piece_s", r.foreign->piece_seconds);
+  json.field("done_s", r.foreign->done * r.foreign->piece_seconds).end_object();
 }
 
 constexpr double kAny = 1e300;
@@ -332,6 +336,14 @@ void read_numbers(base::Fields& from, sim::Result& r) {
   bubble.done();
   read_open_list(from.map("breakdown_s"), part_keys(), r.breakdown);
   r.critical_lane = small(from, "breakdown_lane");
+  if (!from.has("foreign")) return;
+  base::Fields foreign = from.map("foreign");
+  r.foreign = sim::ForeignDone{small(foreign, "pieces", 1), small(foreign, "done"),
+                               foreign.number("piece_s", 0, kAny)};
+  if (r.foreign->done > r.foreign->pieces)
+    foreign.fail("done", "is above pieces", "was the file edited?");
+  foreign.number("done_s", 0, kAny);  // follows from the others
+  foreign.done();
 }
 
 }  // namespace

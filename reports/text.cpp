@@ -287,6 +287,14 @@ void notes(Lines& lines, const Answer& a, int room, const TextStyle& style) {
   bounded_list(lines, assumptions, std::max(2, room - 1), all, style);
 }
 
+/// "40 of 40 pieces of 10 ms in the idle time of a pipeline, step time unchanged".
+std::string foreign_text(const sim::ForeignDone& f) {
+  return std::to_string(f.done) + " of " + std::to_string(f.pieces) +
+         (f.pieces == 1 ? " piece of " : " pieces of ") + seconds(f.piece_seconds) +
+         " in the idle time of a pipeline, step time unchanged" +
+         (f.done < f.pieces ? "; the rest fits nowhere and is not done" : "");
+}
+
 }  // namespace
 
 std::string describe_layout(const models::Parallel& p, const models::ScheduleChoice& schedule) {
@@ -314,6 +322,8 @@ std::string to_text(const Answer& answer, const TextStyle& style) {
   time_table(lines, answer, style);
   memory(lines, answer, style);
   traffic(lines, answer, style);
+  if (answer.result.foreign)
+    labelled(lines, "Foreign", foreign_text(*answer.result.foreign), style);
   if (answer.result.staleness)
     labelled(lines, "Staleness", describe(*answer.result.staleness), style);
   if (answer.result.network) {

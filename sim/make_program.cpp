@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "sim/foreign.hpp"
 #include "sim/lower/stage_times.hpp"
 #include "sim/offload.hpp"
 #include "sim/predict.hpp"
@@ -100,6 +101,7 @@ bool repeats(const models::Scenario& scenario) {
 
 Program make_program(const models::Scenario& scenario, const models::Plan& plan,
                      std::vector<std::string>* notes) {
+  check_foreign(scenario);
   if (!scenario.schedule.file.empty()) {
     Program program = read_program(scenario, plan, notes);
     check_slices(scenario, program);

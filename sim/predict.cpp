@@ -6,6 +6,7 @@
 #include "models/hardware/fabric.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/engine/simgrid.hpp"
+#include "sim/foreign.hpp"
 #include "sim/jitter.hpp"
 #include "sim/lower/lower.hpp"
 #include "sim/lower/stage_work.hpp"
@@ -25,6 +26,13 @@ constexpr std::array<std::string_view, kParts> kPartNames{
 constexpr std::array<std::string_view, kMemoryParts> kMemoryNames{
     "parameters",      "gradients", "optimizer", "activations", "logits",
     "weight_versions", "buffers",   "workspace", "runtime"};
+
+/// When the peaks of memory are, after a new run in which actions may start later by rounding.
+void note_peaks(Prediction& p) {
+  const std::vector<MemoryPeak> peaks = replay_memory(p.graph, p.timeline);
+  for (std::size_t i = 0; i < peaks.size(); ++i)
+    p.result.memory[i].at_seconds = peaks[i].at_seconds;
+}
 
 }  // namespace
 
@@ -49,11 +57,14 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   p.program = make_program(scenario, p.plan, &notes);
   const bool simgrid = options.engine == Engine::Simgrid;
   const bool shared = simgrid && options.fidelity != Fidelity::AlphaBeta;
-  p.graph = lower(
-      scenario, p.plan, p.program,
-      {.inner = options.inner, .network = shared, .chunks = options.fidelity == Fidelity::Chunk});
   const EngineOptions engine = engine_options(scenario);
-  p.timeline = simgrid ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
+  const auto run = [&] {
+    p.graph = lower(
+        scenario, p.plan, p.program,
+        {.inner = options.inner, .network = shared, .chunks = options.fidelity == Fidelity::Chunk});
+    p.timeline = simgrid ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
+  };
+  run();
   const auto steady = [&](const Timeline& timeline) {
     return !repeats(scenario) ? std::optional<SteadyState>()
                               : steady_state(p.program, p.graph, timeline, p.plan.microbatches);
@@ -81,6 +92,11 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   }
   if (has_updates(p.program)) p.result.staleness = staleness(p.program);
   if (simgrid) p.result.fidelity = kFidelities[static_cast<std::size_t>(options.fidelity)].name;
+  if (scenario.foreign.pieces > 0) {
+    p.result.foreign = add_foreign(scenario, p);
+    run();
+    note_peaks(p);
+  }
   if (scenario.jitter) {
     StepTime period;
     if (repeats(scenario)) {

@@ -62,6 +62,12 @@ struct StepDistribution {
   Estimate p50, p95, p99;  ///< intervals between order statistics
 };
 
+/// What of the scenario's `foreign` work ran in idle time, of one pipeline.
+struct ForeignDone {
+  int pieces = 0, done = 0;
+  double piece_seconds = 0;
+};
+
 /// Every engine's answer. Times in seconds, sizes in bytes.
 struct Result {
   std::string engine;    ///< reference, simgrid, cpu, cuda
@@ -84,6 +90,7 @@ struct Result {
   std::optional<NetworkResult> network;
   std::optional<Staleness> staleness;            ///< where updates stand in the Program
   std::optional<StepDistribution> distribution;  ///< under jitter; all else is without
+  std::optional<ForeignDone> foreign;            ///< no other number here counts it
   std::vector<std::string> assumptions, warnings;
   bool fits() const;
 };

@@ -35,7 +35,7 @@ constexpr std::array<base::Named<bool>, 2> kSharing{{{"reference", false}, {"sim
 constexpr std::array<std::string_view, 3> kSparseQuantities{
     "sparse_all_gather", "sparse_reduce_scatter", "sparse_all_reduce"};
 
-constexpr std::array<std::string_view, 31> kQuantities{"step_time_s",
+constexpr std::array<std::string_view, 32> kQuantities{"step_time_s",
                                                        "tokens_per_s",
                                                        "samples_per_s",
                                                        "mfu",
@@ -47,6 +47,7 @@ constexpr std::array<std::string_view, 31> kQuantities{"step_time_s",
                                                        "compute_s",
                                                        "bubble_s",
                                                        "exposed_s",
+                                                       "foreign_s",
                                                        "fits",
                                                        "peak_bytes",
                                                        "reserved_bytes",

@@ -78,9 +78,12 @@ void StepBuilder::make_work(const Program& program) {
     roles_.push_back(role.value_or(Role::Forward));
     sides_.push_back(side_of(pass.name));
     updates_ = updates_ || sides_.back() == SidePass::Update;
-    if (role || sides_.back() != SidePass::None) continue;
+    const bool timed = sides_.back() != SidePass::Foreign || s_.foreign.pieces > 0;
+    if (role || (sides_.back() != SidePass::None && timed)) continue;
     throw base::Error("schedule", "pass " + pass.name + " has no cost",
-                      "costs are known of F, B, W, BW, R, FE, FF, BF, BE, U, N, O, L, S and T");
+                      timed
+                          ? "costs are known of F, B, W, BW, R, FE, FF, BF, BE, U, N, O, L, S and T"
+                          : "foreign of the scenario says what X takes");
   }
   std::vector<HeldStage> held;
   for (std::size_t r = 0; r < placement_.stages.size(); ++r) {

@@ -87,6 +87,7 @@ class StepBuilder {
   TaskId add_update(const ActionContext& action);
   TaskId add_norm(const ActionContext& action);
   TaskId add_copy(const ActionContext& action, SidePass side);
+  TaskId add_foreign(const ActionContext& action);
   TaskId fetch_weights(const ActionContext& action);
   TaskId add_pooled(const ActionContext& action);
   std::uint16_t weights_segment(const ActionContext& action, bool in);

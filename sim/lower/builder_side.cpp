@@ -27,6 +27,8 @@ TaskId StepBuilder::add_side(const ActionContext& action, SidePass side) {
     case SidePass::VocabularyForward:
     case SidePass::VocabularyBackward:
       return add_vocabulary(action, side);
+    case SidePass::Foreign:
+      return add_foreign(action);
     case SidePass::None:
       break;
   }
@@ -107,6 +109,20 @@ TaskId StepBuilder::add_copy(const ActionContext& action, SidePass side) {
   std::vector<TaskId> needs(action.inputs.begin(), action.inputs.end());
   if (last_compute_[lane] != kNoTask) needs.push_back(last_compute_[lane]);
   return add(task, needs);
+}
+
+/// A piece of work that is not this job's: idle time as far as the job's breakdown goes, hence the
+/// bubble. It takes its turn on the compute stream; what waits for the lane's compute so far
+/// (copies, collectives) does not wait for it.
+TaskId StepBuilder::add_foreign(const ActionContext& action) {
+  const auto [found, fresh] = side_segments_.try_emplace({"foreign work", 0, 0}, std::uint16_t{0});
+  if (fresh) found->second = timed_segment("foreign work", Part::Bubble, s_.foreign.seconds.value);
+  Task task;
+  task.lane = static_cast<std::uint32_t>(action.lane);
+  task.origin = action.position;
+  task.segment = found->second;
+  task.seconds = s_.foreign.seconds.value;
+  return graph_.add(task, action.inputs);
 }
 
 /// Bytes that one rank gives to all: the activations of a stage's output, or of S the maximum and

@@ -55,6 +55,7 @@ enum class SidePass : std::uint8_t {
   /// S and T: forward and backward of a rank's share of the output layer, arXiv 2411.05288
   VocabularyForward,
   VocabularyBackward,
+  Foreign,  ///< X: work of others (models::ForeignWork)
 };
 constexpr SidePass side_of(std::string_view pass) {
   if (pass == "U") return SidePass::Update;
@@ -63,6 +64,7 @@ constexpr SidePass side_of(std::string_view pass) {
   if (pass == "L") return SidePass::Reload;
   if (pass == "S") return SidePass::VocabularyForward;
   if (pass == "T") return SidePass::VocabularyBackward;
+  if (pass == "X") return SidePass::Foreign;
   return SidePass::None;
 }
 /// It runs on a copy stream: the order of the rank only says when it is issued.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -31,22 +32,14 @@ void check(const Program& base, const ForeignWork& work) {
   }
 }
 
-/// When the actions of every rank start and end.
-struct Span {
-  double start = 0, finish = 0;
-};
-std::vector<std::vector<Span>> spans_of(const Program& base, const TaskGraph& graph,
-                                        const Timeline& timeline) {
-  std::vector<std::vector<Span>> spans(base.order.size());
-  for (std::size_t rank = 0; rank < spans.size(); ++rank) {
-    spans[rank].resize(base.order[rank].size());
-  }
-  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
-    const Task& task = graph.tasks[t];
-    if (task.kind != TaskKind::Action) continue;
-    spans.at(task.lane).at(task.origin) = {timeline.start[t], timeline.finish[t]};
-  }
-  return spans;
+/// Whether a task of the compute stream is of the action at its `origin`: all are but the optimizer
+/// at the end of the step, which no pass of the order stands for.
+bool of_action(const Program& program, const Task& task) {
+  if (task.kind != TaskKind::Optimizer) return true;
+  const std::vector<Action>& order = program.order[task.lane];
+  if (task.origin >= order.size()) return false;
+  const std::string& pass = program.passes[order[task.origin].pass].name;
+  return pass == "U" || pass == "N";
 }
 
 /// Pieces of one rank that wait for an interval.
@@ -131,33 +124,70 @@ std::vector<int> stages_on(const std::vector<Action>& order) {
 
 }  // namespace
 
+std::vector<RankSpans> rank_spans(const Program& program, const TaskGraph& graph,
+                                  const Timeline& timeline) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  PACELINE_CHECK(graph.lanes.size() == program.order.size());
+  std::vector<RankSpans> spans(program.order.size());
+  for (std::size_t rank = 0; rank < spans.size(); ++rank) {
+    spans[rank].actions.assign(program.order[rank].size(), {kNever, 0});
+    spans[rank].end = timeline.makespan;
+  }
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (task.stream != Stream::Compute) continue;
+    RankSpans& rank = spans[task.lane];
+    if (!of_action(program, task)) {
+      rank.end = std::min(rank.end, timeline.start[t]);
+      continue;
+    }
+    RankSpans::Span& span = rank.actions.at(task.origin);
+    span.start = std::min(span.start, timeline.start[t]);
+    span.finish = std::max(span.finish, timeline.finish[t]);
+  }
+  for (RankSpans& rank : spans) {
+    double before = 0;
+    for (RankSpans::Span& span : rank.actions) {
+      if (span.start == kNever) span = {before, before};
+      before = span.finish;
+    }
+  }
+  return spans;
+}
+
 Filled fill_bubbles(const Program& base, const TaskGraph& graph, const Timeline& timeline,
                     const ForeignWork& work, bool in_order) {
+  return fill_bubbles(base, rank_spans(base, graph, timeline), work, in_order);
+}
+
+Filled fill_bubbles(const Program& base, const std::vector<RankSpans>& spans,
+                    const ForeignWork& work, bool in_order) {
   check(base, work);
+  PACELINE_CHECK(spans.size() == base.order.size());
   Filled filled{base, {"X", {}}, {}};
   Pass foreign{"X", Direction::None, {}, {}};
   foreign.sparse = true;
   filled.program.passes.push_back(foreign);
   Numbers numbers(base, filled);
-  const std::vector<std::vector<Span>> spans = spans_of(base, graph, timeline);
-  const double rounding = 1e-12 * timeline.makespan;
   for (std::size_t rank = 0; rank < base.order.size(); ++rank) {
     const std::vector<Action>& order = base.order[rank];
     std::vector<Action>& filled_order = filled.program.order[rank];
     filled_order.clear();
+    const std::vector<RankSpans::Span>& runs = spans[rank].actions;
+    const double rounding = 1e-12 * spans[rank].end;
     const std::vector<int> stages = stages_on(order);
     Pieces pieces(work[rank], in_order);
     double busy_until = 0;
     for (std::size_t i = 0; i <= order.size(); ++i) {
       const bool inside_group = i > 0 && order[i - 1].fused;
-      double room = (i < order.size() ? spans[rank][i].start : timeline.makespan) - busy_until;
+      double room = (i < order.size() ? runs[i].start : spans[rank].end) - busy_until;
       for (int piece = 0; !inside_group && (piece = pieces.take(room + rounding)) >= 0;) {
         room -= pieces.length(piece);
         filled_order.push_back(numbers.next(stages, pieces.length(piece)));
       }
       if (i == order.size()) break;
       filled_order.push_back(order[i]);
-      busy_until = std::max(busy_until, spans[rank][i].finish);
+      busy_until = std::max(busy_until, runs[i].finish);
     }
     filled.left.push_back(pieces.left());
   }
