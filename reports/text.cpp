@@ -287,7 +287,7 @@ void notes(Lines& lines, const Answer& a, int room, const TextStyle& style) {
   bounded_list(lines, assumptions, std::max(2, room - 1), all, style);
 }
 
-/// "40 of 40 pieces of 10 ms in the idle time of a pipeline, step time unchanged".
+/// "40 of 40 pieces of 10.0 ms in the idle time of a pipeline, step time unchanged".
 std::string foreign_text(const sim::ForeignDone& f) {
   return std::to_string(f.done) + " of " + std::to_string(f.pieces) +
          (f.pieces == 1 ? " piece of " : " pieces of ") + seconds(f.piece_seconds) +

@@ -37,7 +37,7 @@ TEST_CASE("foreign work is part of results and reads back", "[reports]") {
 
 TEST_CASE("the report says how much foreign work is done", "[reports]") {
   const std::string all = to_text(foreign_answer({40, 40, 0.01}), {});
-  CHECK(all.find("40 of 40 pieces of 10 ms") != std::string::npos);
+  CHECK(all.find("40 of 40 pieces of 10.0 ms") != std::string::npos);
   CHECK(all.find("not done") == std::string::npos);
   CHECK(to_text(foreign_answer({40, 39, 0.01}), {}).find("not done") != std::string::npos);
 }
