@@ -103,11 +103,24 @@ void StepBuilder::make_work(const Program& program) {
   hops_.resize(placement_.stages.size());
 }
 
-const StageWork& StepBuilder::stage_of(const ActionContext& action) const {
-  const auto rank = static_cast<std::size_t>(rank_of(action.lane));
-  const std::vector<int>& stages = placement_.stages[rank];
-  const auto at = std::lower_bound(stages.begin(), stages.end(), action.action.stage);
-  return work_[first_held_[rank] + static_cast<std::size_t>(at - stages.begin())];
+const StageWork& StepBuilder::held(int rank, int stage) const {
+  const auto r = static_cast<std::size_t>(rank);
+  const std::vector<int>& stages = placement_.stages[r];
+  const auto at = std::lower_bound(stages.begin(), stages.end(), stage);
+  return work_[first_held_[r] + static_cast<std::size_t>(at - stages.begin())];
+}
+
+/// A task of the action that takes its segment's time.
+Task StepBuilder::task_of(const ActionContext& action, TaskKind kind, Stream stream,
+                          std::uint16_t segment) const {
+  Task task;
+  task.lane = static_cast<std::uint32_t>(action.lane);
+  task.origin = action.position;
+  task.kind = kind;
+  task.stream = stream;
+  task.segment = segment;
+  task.seconds = graph_.segments[segment].seconds;
+  return task;
 }
 
 const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action, int receiver) {
@@ -243,12 +256,8 @@ TaskId StepBuilder::add_action(const ActionContext& action) {
 }
 
 TaskId StepBuilder::add_whole(const ActionContext& action) {
-  Task task;
-  task.lane = static_cast<std::uint32_t>(action.lane);
-  task.origin = action.position;
-  task.segment = work_of(action).segment[index_of(role(action))];
-  task.seconds = graph_.segments[task.segment].seconds;
-  return add(task, action.inputs);
+  const std::uint16_t segment = work_of(action).segment[index_of(role(action))];
+  return add(task_of(action, TaskKind::Action, Stream::Compute, segment), action.inputs);
 }
 
 const StepBuilder::Markers& StepBuilder::markers(std::uint16_t segment) {
@@ -315,16 +324,10 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
 
 TaskId StepBuilder::add_message(const ActionContext& action, TaskId done, int receiver) {
   const Hop way = hop(rank_of(action.lane), action, receiver);
-  Task task;
-  task.lane = static_cast<std::uint32_t>(action.lane);
-  task.origin = action.position;
-  task.kind = TaskKind::Message;
-  task.segment = way.segment;
-  task.seconds = graph_.segments[task.segment].seconds;
-  task.stream = s_.stack.p2p_blocking              ? Stream::Compute
-                : way.direction == Direction::Down ? Stream::PpDown
-                                                   : Stream::PpUp;
-  const TaskId id = add(task, {&done, 1});
+  const Stream stream = s_.stack.p2p_blocking              ? Stream::Compute
+                        : way.direction == Direction::Down ? Stream::PpDown
+                                                           : Stream::PpUp;
+  const TaskId id = add(task_of(action, TaskKind::Message, stream, way.segment), {&done, 1});
   if (ready_) {
     const auto stages = static_cast<std::uint32_t>(plan_.stages.size());
     graph_.cross(id, action.action.pass * stages + static_cast<std::uint32_t>(action.action.stage));

@@ -78,7 +78,11 @@ class StepBuilder {
   const Hop& hop(int sender, const ActionContext& action, int receiver);
   std::uint16_t hop_segment(const Hop& hop);
   int rank_of(int lane) const { return lane % s_.parallel.pp; }
-  const StageWork& stage_of(const ActionContext& action) const;
+  /// What a rank holds of a stage.
+  const StageWork& held(int rank, int stage) const;
+  const StageWork& stage_of(const ActionContext& action) const {
+    return held(rank_of(action.lane), action.action.stage);
+  }
   const SliceWork& work_of(const ActionContext& action) const {
     return stage_of(action).slices[static_cast<std::size_t>(action.action.slice)];
   }
@@ -88,9 +92,19 @@ class StepBuilder {
   TaskId add_norm(const ActionContext& action);
   TaskId add_copy(const ActionContext& action, SidePass side);
   TaskId add_foreign(const ActionContext& action);
+  Task task_of(const ActionContext& action, TaskKind kind, Stream stream,
+               std::uint16_t segment) const;
+  /// Between a device and its host, or what stands behind it.
+  struct Copy {
+    const char* name;
+    Stream stream = Stream::CopyIn;
+    double bytes = 0;
+    base::BytesPerSecond rate;  ///< 0: of the device's link to the host
+    bool activations = false;   ///< they leave the device, or come back to it
+  };
+  std::uint16_t copy_segment(const ActionContext& action, const Copy& copy);
   TaskId fetch_weights(const ActionContext& action);
   TaskId add_pooled(const ActionContext& action);
-  std::uint16_t weights_segment(const ActionContext& action, bool in);
   void hold_pool();
   void hold_versions(const Program& program);
   TaskId add_vocabulary(const ActionContext& action, SidePass side);
@@ -142,7 +156,8 @@ class StepBuilder {
   void note_piece(TaskId task, const InnerTask& piece);
   std::uint16_t timed_segment(const char* name, Part part, double seconds);
   std::map<std::pair<std::string_view, double>, std::uint16_t> timed_segments_;
-  std::map<std::tuple<std::string_view, int, int>, std::uint16_t> side_segments_;  ///< rank, stage
+  /// by name, rank, stage and slice, 0 where one does not matter
+  std::map<std::tuple<std::string_view, int, int, int>, std::uint16_t> side_segments_;
 
   const models::Scenario& s_;
   models::Plan plan_;

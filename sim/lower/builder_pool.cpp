@@ -24,35 +24,12 @@ void StepBuilder::hold_pool() {
   fetch_window_.assign(graph_.lanes.size(), kNoTask);
 }
 
-/// Of the copy of a stage's weights in, or its gradients out.
-std::uint16_t StepBuilder::weights_segment(const ActionContext& action, bool in) {
-  const auto lane = static_cast<std::size_t>(action.lane);
-  const StageWork& work = stage_of(action);
-  const auto [found, fresh] = side_segments_.try_emplace(
-      {in ? "fetch weights" : "give back gradients", rank_of(action.lane), action.action.stage},
-      std::uint16_t{0});
-  if (!fresh) return found->second;
-  const std::size_t group = s_.cluster.place_of(graph_.lanes[lane].representative).group;
-  const double bytes = in ? work.memory.parameters : work.memory.gradients;
-  PassCost cost;
-  cost.seconds = bytes / s_.cluster.groups[group].device.host_bandwidth.value;
-  cost.parts[static_cast<std::size_t>(Part::Offload)] = cost.seconds;
-  cost.bytes[static_cast<std::size_t>(in ? Stream::CopyIn : Stream::CopyOut)] = bytes;
-  found->second = add_segment(graph_, in ? "fetch weights" : "give back gradients", cost);
-  return found->second;
-}
-
 /// The copy in begins when the stage before the one at work is done: there is room for two.
 TaskId StepBuilder::fetch_weights(const ActionContext& action) {
   const auto lane = static_cast<std::size_t>(action.lane);
-  Task task;
-  task.lane = static_cast<std::uint32_t>(action.lane);
-  task.origin = action.position;
-  task.kind = TaskKind::Message;
-  task.stream = Stream::CopyIn;
-  task.segment = weights_segment(action, true);
-  task.seconds = graph_.segments[task.segment].seconds;
-  const TaskId id = add(task, after(fetch_window_[lane]));
+  const Copy copy{"fetch weights", Stream::CopyIn, stage_of(action).memory.parameters, {}, false};
+  const TaskId id = add(task_of(action, TaskKind::Message, copy.stream, copy_segment(action, copy)),
+                        after(fetch_window_[lane]));
   fetch_window_[lane] = last_compute_[lane];
   fetched_[lane] = action.action.stage;
   return id;
@@ -66,14 +43,9 @@ TaskId StepBuilder::add_pooled(const ActionContext& action) {
   ready.inputs = needs;
   const TaskId done = add_whole(ready);
   if (s_.costs || !action.last || !gives_gradients(role(action))) return done;
-  Task task;
-  task.lane = static_cast<std::uint32_t>(action.lane);
-  task.origin = action.position;
-  task.kind = TaskKind::Message;
-  task.stream = Stream::CopyOut;
-  task.segment = weights_segment(action, false);
-  task.seconds = graph_.segments[task.segment].seconds;
-  add(task, {&done, 1});
+  const Copy copy{
+      "give back gradients", Stream::CopyOut, stage_of(action).memory.gradients, {}, false};
+  add(task_of(action, TaskKind::Message, copy.stream, copy_segment(action, copy)), {&done, 1});
   return done;
 }
 

@@ -60,15 +60,32 @@ TaskId StepBuilder::add_update(const ActionContext& action) {
 }
 
 TaskId StepBuilder::add_norm(const ActionContext& action) {
-  Task task;
-  task.lane = static_cast<std::uint32_t>(action.lane);
-  task.origin = action.position;
-  task.kind = TaskKind::Optimizer;
-  task.segment =
+  const std::uint16_t segment =
       timed_segment("gradient norm", Part::Optimizer,
                     stage_of(action).parameters * kNormBytes / context(action.lane).kernels.stream);
-  task.seconds = graph_.segments[task.segment].seconds;
-  return add(task, action.inputs);
+  return add(task_of(action, TaskKind::Optimizer, Stream::Compute, segment), action.inputs);
+}
+
+std::uint16_t StepBuilder::copy_segment(const ActionContext& action, const Copy& copy) {
+  const auto [found, fresh] = side_segments_.try_emplace(
+      {copy.name, rank_of(action.lane), action.action.stage, action.action.slice},
+      std::uint16_t{0});
+  if (!fresh) return found->second;
+  const int device = graph_.lanes[static_cast<std::size_t>(action.lane)].representative;
+  const std::size_t group = s_.cluster.place_of(device).group;
+  const double rate =
+      copy.rate.value > 0 ? copy.rate.value : s_.cluster.groups[group].device.host_bandwidth.value;
+  PassCost cost;
+  cost.seconds = copy.bytes / rate;
+  cost.parts[static_cast<std::size_t>(Part::Offload)] = cost.seconds;
+  cost.bytes[static_cast<std::size_t>(copy.stream)] = copy.bytes;
+  found->second = add_segment(graph_, copy.name, cost);
+  Segment& segment = graph_.segments[found->second];
+  if (copy.activations && copy.stream == Stream::CopyOut)
+    segment.at_finish.push_back({MemoryPart::Activations, -copy.bytes});
+  if (copy.activations && copy.stream == Stream::CopyIn)
+    segment.at_start.push_back({MemoryPart::Activations, copy.bytes});
+  return found->second;
 }
 
 /// What the stage stores of a microbatch, to the host or back at scenario.offload.bandwidth. It is
@@ -76,53 +93,22 @@ TaskId StepBuilder::add_norm(const ActionContext& action) {
 TaskId StepBuilder::add_copy(const ActionContext& action, SidePass side) {
   const bool out = side == SidePass::Offload;
   const auto lane = static_cast<std::size_t>(action.lane);
-  const char* name = out ? "offload activations" : "reload activations";
-  const auto [found, fresh] = side_segments_.try_emplace(
-      {name, rank_of(action.lane), action.action.stage * 1024 + action.action.slice},
-      std::uint16_t{0});
-  if (fresh) {
-    const double share = slices_[static_cast<std::size_t>(action.action.slice)].share();
-    const double bytes = stage_of(action).memory.activation * share;
-    const std::size_t group = s_.cluster.place_of(graph_.lanes[lane].representative).group;
-    const double rate = s_.offload.bandwidth.value > 0
-                            ? s_.offload.bandwidth.value
-                            : s_.cluster.groups[group].device.host_bandwidth.value;
-    PassCost cost;
-    cost.seconds = bytes / rate;
-    cost.parts[static_cast<std::size_t>(Part::Offload)] = cost.seconds;
-    cost.bytes[static_cast<std::size_t>(out ? Stream::CopyOut : Stream::CopyIn)] = bytes;
-    found->second = add_segment(graph_, name, cost);
-    Segment& segment = graph_.segments[found->second];
-    if (out) {
-      segment.at_finish.push_back({MemoryPart::Activations, -bytes});
-    } else {
-      segment.at_start.push_back({MemoryPart::Activations, bytes});
-    }
-  }
-  Task task;
-  task.lane = static_cast<std::uint32_t>(action.lane);
-  task.origin = action.position;
-  task.kind = TaskKind::Message;
-  task.stream = out ? Stream::CopyOut : Stream::CopyIn;
-  task.segment = found->second;
-  task.seconds = graph_.segments[task.segment].seconds;
+  const double share = slices_[static_cast<std::size_t>(action.action.slice)].share();
+  const Copy copy{out ? "offload activations" : "reload activations",
+                  out ? Stream::CopyOut : Stream::CopyIn,
+                  stage_of(action).memory.activation * share, s_.offload.bandwidth, true};
   std::vector<TaskId> needs(action.inputs.begin(), action.inputs.end());
   if (last_compute_[lane] != kNoTask) needs.push_back(last_compute_[lane]);
-  return add(task, needs);
+  return add(task_of(action, TaskKind::Message, copy.stream, copy_segment(action, copy)), needs);
 }
 
 /// A piece of work that is not this job's: idle time as far as the job's breakdown goes, hence the
 /// bubble. It takes its turn on the compute stream; what waits for the lane's compute so far
 /// (copies, collectives) does not wait for it.
 TaskId StepBuilder::add_foreign(const ActionContext& action) {
-  const auto [found, fresh] = side_segments_.try_emplace({"foreign work", 0, 0}, std::uint16_t{0});
-  if (fresh) found->second = timed_segment("foreign work", Part::Bubble, s_.foreign.seconds.value);
-  Task task;
-  task.lane = static_cast<std::uint32_t>(action.lane);
-  task.origin = action.position;
-  task.segment = found->second;
-  task.seconds = s_.foreign.seconds.value;
-  return graph_.add(task, action.inputs);
+  const std::uint16_t segment =
+      timed_segment("foreign work", Part::Bubble, s_.foreign.seconds.value);
+  return graph_.add(task_of(action, TaskKind::Action, Stream::Compute, segment), action.inputs);
 }
 
 /// Bytes that one rank gives to all: the activations of a stage's output, or of S the maximum and
@@ -149,8 +135,8 @@ TaskId StepBuilder::add_broadcast(const ActionContext& action, TaskId done) {
   const char* name = one                                   ? "broadcast over pipeline"
                      : shared_bytes(action) > kScalarBytes ? "all_reduce vocabulary"
                                                            : "all_reduce norm";
-  const auto [found, fresh] =
-      side_segments_.try_emplace({name, static_cast<int>(action.action.pass), 0}, std::uint16_t{0});
+  const auto [found, fresh] = side_segments_.try_emplace(
+      {name, static_cast<int>(action.action.pass), 0, 0}, std::uint16_t{0});
   if (fresh) {
     using Names = std::array<std::string_view, 1>;
     const int stride = plan_.meshes.front().axis("pp").stride;
@@ -168,14 +154,7 @@ TaskId StepBuilder::add_broadcast(const ActionContext& action, TaskId done) {
         models::bytes_sent_per_rank(op, bytes, pipeline.ranks).value;
     found->second = add_segment(graph_, name, cost);
   }
-  Task task;
-  task.lane = static_cast<std::uint32_t>(action.lane);
-  task.origin = action.position;
-  task.kind = TaskKind::Collective;
-  task.stream = Stream::PpAll;
-  task.segment = found->second;
-  task.seconds = graph_.segments[task.segment].seconds;
-  return add(task, {&done, 1});
+  return add(task_of(action, TaskKind::Collective, Stream::PpAll, found->second), {&done, 1});
 }
 
 }  // namespace paceline::sim

@@ -154,12 +154,8 @@ void StepBuilder::join_copies() {
   for (std::size_t stage = 0; stage < placement_.ranks.size(); ++stage) {
     const std::vector<int>& ranks = placement_.ranks[stage];
     for (std::size_t i = 1; i < ranks.size(); ++i) {
-      const auto rank = static_cast<std::size_t>(ranks[0]);
-      const std::vector<int>& held = placement_.stages[rank];
-      const auto at = std::lower_bound(held.begin(), held.end(), static_cast<int>(stage));
-      const StageWork& work =
-          work_[first_held_[rank] + static_cast<std::size_t>(at - held.begin())];
-      join_pair({ranks[0], ranks[i]}, "all_reduce copies", work.reduce_bytes);
+      join_pair({ranks[0], ranks[i]}, "all_reduce copies",
+                held(ranks[0], static_cast<int>(stage)).reduce_bytes);
     }
   }
 }

@@ -48,7 +48,7 @@ TaskId StepBuilder::add_vocabulary(const ActionContext& action, SidePass side) {
   const int first = static_cast<int>(
       std::find(rank_context_.begin(), rank_context_.end(), context) - rank_context_.begin());
   const auto [found, fresh] = side_segments_.try_emplace(
-      {forward ? "vocabulary S" : "vocabulary T", first, 0}, std::uint16_t{0});
+      {forward ? "vocabulary S" : "vocabulary T", first, 0, 0}, std::uint16_t{0});
   if (fresh) {
     const PassCost cost = vocabulary_cost(rank, forward ? Role::Forward : Role::Backward);
     found->second = add_segment(graph_, forward ? "S" : "T", cost);
@@ -61,12 +61,7 @@ TaskId StepBuilder::add_vocabulary(const ActionContext& action, SidePass side) {
       segment.at_finish.push_back({MemoryPart::Logits, -logits});
     }
   }
-  Task task;
-  task.lane = static_cast<std::uint32_t>(action.lane);
-  task.origin = action.position;
-  task.segment = found->second;
-  task.seconds = graph_.segments[task.segment].seconds;
-  return add(task, action.inputs);
+  return add(task_of(action, TaskKind::Action, Stream::Compute, found->second), action.inputs);
 }
 
 }  // namespace paceline::sim
