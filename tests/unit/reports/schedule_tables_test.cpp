@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.hpp"
+#include "tests/unit/base/message_of.hpp"
 
 using namespace paceline;
 using namespace paceline::reports;
@@ -30,12 +30,7 @@ ScheduleTable table_of(const std::string& rows, const std::string& keys = "metri
 
 std::string error_of(const std::string& rows, const std::string& keys = "metric: absolute\n",
                      const std::string& header = kHeader) {
-  try {
-    table_of(rows, keys, header);
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "";
+  return ::tests::message_of([&] { table_of(rows, keys, header); });
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <catch2/catch.hpp>
 #include <deque>
 
-#include "base/error.hpp"
 #include "base/rng.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "sim/verify.hpp"
+#include "tests/unit/base/message_of.hpp"
 
 using namespace paceline;
 using namespace paceline::sim;
@@ -70,12 +70,7 @@ std::size_t fewest_waits(const Program& program) {
 }
 
 std::string error_of(const Program& program) {
-  try {
-    verify(program);
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "";
+  return ::tests::message_of([&] { verify(program); });
 }
 
 }  // namespace

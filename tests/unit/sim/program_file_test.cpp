@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "sim/verify.hpp"
+#include "tests/unit/base/message_of.hpp"
 
 using namespace paceline;
 using namespace paceline::sim;
@@ -21,13 +22,10 @@ std::string orders(const std::string& table) {
 }
 
 std::string error_of(const std::string& text, const std::string& file = "t.csv") {
-  try {
+  return ::tests::message_of([&] {
     const ProgramFile read = parse_program_file(text, file);
     verify(read.program, &read.places);
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "";
+  });
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/error.hpp"
+#include "tests/unit/base/message_of.hpp"
 
 using namespace paceline;
 using namespace paceline::sim;
@@ -20,12 +20,7 @@ const char* const kText =
     "rank 2:\n";
 
 std::string error_of(std::string_view text) {
-  try {
-    parse_program(text, "p.txt");
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "";
+  return ::tests::message_of([&] { parse_program(text, "p.txt"); });
 }
 
 const std::string kHead = "program stages=2 microbatches=3 slices=1\npass F down\n";

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "base/error.hpp"
+#include "tests/unit/base/message_of.hpp"
 
 using namespace paceline;
 using namespace paceline::sim;
@@ -34,12 +34,7 @@ TaskId add(TaskGraph& graph, const Task& task, std::vector<TaskId> deps = {}) {
 constexpr EngineOptions kReady{models::Dispatch::Ready};
 
 std::string error_of(const TaskGraph& graph, const EngineOptions& options = {}) {
-  try {
-    run_reference(graph, options);
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "";
+  return ::tests::message_of([&] { run_reference(graph, options); });
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
-#include "base/error.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "sim/verify.hpp"
+#include "tests/unit/base/message_of.hpp"
 
 using namespace paceline;
 using namespace paceline::sim;
@@ -19,12 +19,7 @@ std::string line_of(const Program& program, std::size_t rank) {
 }
 
 std::string error_of(const char* name, const PipelineShape& shape) {
-  try {
-    find_schedule(name, "").build(shape);
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "";
+  return ::tests::message_of([&] { find_schedule(name, "").build(shape); });
 }
 
 std::vector<int> peaks(const char* name, const PipelineShape& shape) {

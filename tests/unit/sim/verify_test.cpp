@@ -3,10 +3,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/error.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/lower/uniform.hpp"
 #include "sim/schedules/schedule.hpp"
+#include "tests/unit/base/message_of.hpp"
 
 using namespace paceline;
 using namespace paceline::sim;
@@ -22,12 +22,7 @@ Program two_stages(const std::string& rank0, const std::string& rank1, int micro
 }
 
 std::string error_of(const Program& program) {
-  try {
-    verify(program);
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "";
+  return ::tests::message_of([&] { verify(program); });
 }
 
 }  // namespace

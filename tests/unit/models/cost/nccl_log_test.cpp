@@ -5,6 +5,7 @@
 
 #include "base/config.hpp"
 #include "base/error.hpp"
+#include "tests/unit/base/message_of.hpp"
 
 using namespace paceline;
 using namespace paceline::models;
@@ -18,12 +19,7 @@ NcclLog read(const std::string& name, const NcclLogHints& hints = {}) {
   return read_nccl_log(path(name), hints);
 }
 std::string error_of(const std::string& text, const NcclLogHints& hints = {}) {
-  try {
-    parse_nccl_log(text, "log.txt", hints);
-  } catch (const base::Error& e) {
-    return e.what();
-  }
-  return "";
+  return ::tests::message_of([&] { parse_nccl_log(text, "log.txt", hints); });
 }
 
 const std::string kHeader =

@@ -3,6 +3,7 @@
 
 #include "models/parallel/plan.hpp"
 #include "tests/scenario_of.hpp"
+#include "tests/unit/base/message_of.hpp"
 
 using namespace paceline;
 using namespace paceline::models;
@@ -22,12 +23,7 @@ Scenario on(const std::string& cluster, const std::string& collectives,
       parallel + "\n" + collectives);
 }
 std::string error_of(const std::string& collectives) {
-  try {
-    on("{preset: dgx-h100, nodes: 2}", collectives, "{tp: 8}");
-  } catch (const base::Error& e) {
-    return e.what();
-  }
-  return "";
+  return ::tests::message_of([&] { on("{preset: dgx-h100, nodes: 2}", collectives, "{tp: 8}"); });
 }
 CollectiveGroup group(const Scenario& s, std::string_view axis) {
   return group_of(make_plan(s), s, std::span<const std::string_view>(&axis, 1));

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/lower/uniform.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "sim/verify.hpp"
+#include "tests/unit/base/message_of.hpp"
 
 /// What tests of single schedules ask: times in units of a whole rank's forward.
 namespace paceline::sim::test {
@@ -51,12 +51,7 @@ inline std::string line_of(const Program& program, std::size_t rank) {
 }
 
 inline std::string error_of(const char* name, const PipelineShape& shape) {
-  try {
-    find_schedule(name, "").build(shape);
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "";
+  return ::tests::message_of([&] { find_schedule(name, "").build(shape); });
 }
 
 }  // namespace paceline::sim::test
