@@ -70,11 +70,12 @@ void check_piece(const models::Scenario& scenario, const PipelineShape& shape, i
 }
 
 void check_slices(const models::Scenario& scenario, const Program& program) {
-  if (program.slices <= scenario.batch.sequence) return;
+  constexpr std::int64_t kMost = 4096;  // each has costs of its own
+  if (program.slices <= std::min(scenario.batch.sequence, kMost)) return;
   throw base::Error(models::where(scenario, "schedule.slices"),
                     std::to_string(program.slices) + " slices of a sequence of " +
                         std::to_string(scenario.batch.sequence) + " tokens",
-                    "at most one slice per token");
+                    "at most one slice per token, and " + std::to_string(kMost));
 }
 
 /// A schedule with a pass R recomputes whole stages by itself.

@@ -282,7 +282,10 @@ WorkNeeds work_needs(const Program& program, std::int64_t sequence) {
 }
 
 std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& cost) {
-  PACELINE_CHECK(graph.segments.size() < 65535);
+  if (graph.segments.size() >= 65535) {  // Task::segment has 16 bits
+    throw base::Error("schedule", "more than 65535 different costs of stages, slices and passes",
+                      "fewer slices, or fewer stages that differ");
+  }
   Segment segment;
   segment.name = std::move(name);
   segment.parts = cost.parts;
