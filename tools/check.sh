@@ -11,7 +11,7 @@ check_format() {
   for folder in base models kernels sim calibrate reports cli tests; do
     [[ ! -d $folder ]] || folders+=("$folder")
   done
-  find "${folders[@]}" -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 --dry-run --Werror
+  find "${folders[@]}" \( -name '*.[ch]pp' -o -name '*.cu' \) -print0 | xargs -0 clang-format-14 --dry-run --Werror
 }
 
 check_layering() {

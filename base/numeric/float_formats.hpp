@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "base/numeric/host_device.hpp"
+
+/// Small floating-point formats on host and device: one conversion for all of them, to nearest
+/// even.
+namespace paceline::numeric {
+
+PACELINE_HD inline std::uint32_t bits_of(float x) {
+#ifdef __CUDA_ARCH__
+  return __float_as_uint(x);
+#else
+  return std::bit_cast<std::uint32_t>(x);
+#endif
+}
+PACELINE_HD inline float float_of(std::uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  return __uint_as_float(bits);
+#else
+  return std::bit_cast<float>(bits);
+#endif
+}
+
+/// What a format does with values beyond its largest: bf16 and fp16 go to infinity; the 8- and
+/// 4-bit formats saturate, as NVIDIA's conversions do (CUDA math API, `__NV_SATFINITE`).
+enum class Beyond { Infinity, Saturate };
+
+/// A format of one sign bit, `Exponent` and `Mantissa` bits. `kTop` is the largest finite value's
+/// bit pattern without sign.
+/// E4M3 and E5M2: Micikevicius et al., FP8 formats for deep learning (arXiv:2209.05433), table 1;
+/// E4M3 has no infinity and one NaN pattern. E2M1: OCP Microscaling Formats 1.0, table 4; no NaN.
+template <int Exponent, int Mantissa, std::uint32_t Top, Beyond Over, std::uint32_t NaN>
+struct Format {
+  static constexpr int kMantissa = Mantissa;
+  static constexpr int kBias = (1 << (Exponent - 1)) - 1;
+  static constexpr std::uint32_t kSign = 1U << (Exponent + Mantissa);
+  static constexpr std::uint32_t kTop = Top;
+
+  /// Nearest value, ties to even mantissa; NaN stays NaN (0 in formats without one).
+  PACELINE_HD static std::uint32_t encode(float x) {
+    const std::uint32_t bits = bits_of(x), sign = (bits >> 31) != 0 ? kSign : 0;
+    const std::uint32_t magnitude = bits & 0x7fffffffU;
+    if (magnitude > 0x7f800000U) return sign | NaN;
+    if (magnitude == 0x7f800000U) return sign | (Over == Beyond::Infinity ? kTop + 1 : kTop);
+    const std::uint32_t result = round(magnitude);
+    if (result <= kTop) return sign | result;
+    return sign | (Over == Beyond::Infinity ? kTop + 1 : kTop);
+  }
+  PACELINE_HD static float decode(std::uint32_t code) {
+    const std::uint32_t sign = (code & kSign) != 0 ? 0x80000000U : 0;
+    const std::uint32_t magnitude = code & (kSign - 1);
+    if (NaN != 0 && magnitude > kTop)
+      return float_of(
+          sign | (Over == Beyond::Infinity && magnitude == kTop + 1 ? 0x7f800000U : 0x7fc00000U));
+    if (magnitude < (1U << Mantissa)) {  // subnormal: a multiple of the smallest step
+      const float step = float_of(static_cast<std::uint32_t>(127 + 1 - kBias - Mantissa) << 23);
+      return (sign != 0 ? -1.0F : 1.0F) * static_cast<float>(magnitude) * step;
+    }
+    const std::uint32_t shifted = magnitude << (23 - Mantissa);
+    return float_of(sign | (shifted + (static_cast<std::uint32_t>(127 - kBias) << 23)));
+  }
+
+ private:
+  /// Rounded bit pattern of a finite magnitude; may exceed kTop.
+  PACELINE_HD static std::uint32_t round(std::uint32_t magnitude) {
+    const int exponent = static_cast<int>(magnitude >> 23) - 127;
+    int drop = 23 - Mantissa;
+    std::uint32_t value = (magnitude & 0x7fffffU) | 0x800000U;
+    const int below = (1 - kBias) - exponent;  // steps below the smallest normal exponent
+    if (below > 0) drop += below;
+    if (drop > 24) return 0;
+    const std::uint32_t half = 1U << (drop - 1), low = value & ((1U << drop) - 1);
+    value >>= drop;
+    if (low > half || (low == half && (value & 1) != 0)) ++value;
+    if (below > 0) return value;  // may carry into the first normal value, whose pattern follows
+    return value + (static_cast<std::uint32_t>(exponent + kBias - 1) << Mantissa);
+  }
+};
+
+using Bf16 = Format<8, 7, 0x7f7f, Beyond::Infinity, 0x7fc0>;
+using Fp16 = Format<5, 10, 0x7bff, Beyond::Infinity, 0x7e00>;
+using E4m3 = Format<4, 3, 0x7e, Beyond::Saturate, 0x7f>;
+using E5m2 = Format<5, 2, 0x7b, Beyond::Saturate, 0x7e>;
+using E2m1 = Format<2, 1, 0x7, Beyond::Saturate, 0>;
+
+/// A stored value of a format; arithmetic is done in float.
+template <class F, class Bits>
+struct Stored {
+  Bits bits;
+  Stored() = default;
+  PACELINE_HD explicit Stored(float x) : bits(static_cast<Bits>(F::encode(x))) {}
+  PACELINE_HD explicit operator float() const { return F::decode(bits); }
+};
+using bf16 = Stored<Bf16, std::uint16_t>;
+using fp16 = Stored<Fp16, std::uint16_t>;
+using fp8_e4m3 = Stored<E4m3, std::uint8_t>;
+using fp8_e5m2 = Stored<E5m2, std::uint8_t>;
+
+}  // namespace paceline::numeric

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/backend.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "base/error.hpp"
+
+namespace paceline::kernels {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+void* allocate(std::size_t bytes) {
+  void* data = std::aligned_alloc(kAlignment, (bytes + kAlignment) / kAlignment * kAlignment);
+  if (data == nullptr)
+    throw base::Error("cpu", "no memory for " + std::to_string(bytes) + " bytes",
+                      "smaller shapes need less");
+  return data;
+}
+
+void copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+void fill(void* data, int byte, std::size_t bytes) { std::memset(data, byte, bytes); }
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos)
+      return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+Stream no_stream() { return {}; }
+void ignore(Stream) {}
+
+constexpr Backend kCpu{"cpu",
+                       allocate,
+                       std::free,
+                       copy,
+                       copy,
+                       fill,
+                       no_stream,
+                       ignore,
+                       ignore,
+                       [](const Operation& o) { return o.cpu != nullptr; },
+                       [](const Operation& o, const Call& call, Stream) { o.cpu(call); },
+                       processor};
+
+constexpr Backend kSimt{"simt",
+                        allocate,
+                        std::free,
+                        copy,
+                        copy,
+                        fill,
+                        no_stream,
+                        ignore,
+                        ignore,
+                        [](const Operation& o) { return o.simt != nullptr; },
+                        [](const Operation& o, const Call& call, Stream s) { o.simt(call, s); },
+                        processor};
+
+}  // namespace
+
+const Backend& cpu_backend() { return kCpu; }
+const Backend& simt_backend() { return kSimt; }
+
+const Backend& backend_named(std::string_view name) {
+  if (name == "cpu") return cpu_backend();
+  if (name == "simt") return simt_backend();
+  if (name == "cuda") return cuda_backend();
+  throw base::Error("backend", "'" + std::string(name) + "' is not one", "there are cpu and cuda");
+}
+
+}  // namespace paceline::kernels

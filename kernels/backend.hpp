@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kernels/operation.hpp"
+
+namespace paceline::kernels {
+
+/// Where operations run and their tensors live: a table of functions, all of one device and one
+/// stream of it at a time.
+struct Backend {
+  const char* name;  ///< "cpu", "cuda", "simt"
+  /// Throws base::Error when there is not enough memory.
+  void* (*allocate)(std::size_t bytes);
+  void (*release)(void* data);
+  void (*to_device)(void* to, const void* from, std::size_t bytes);  ///< waits
+  void (*to_host)(void* to, const void* from, std::size_t bytes);    ///< waits
+  void (*fill)(void* data, int byte, std::size_t bytes);             ///< waits
+  Stream (*make_stream)();
+  void (*drop_stream)(Stream);
+  void (*wait)(Stream);
+  bool (*has)(const Operation&);
+  /// Enqueues the operation, which has() says is there.
+  void (*run)(const Operation&, const Call&, Stream);
+  /// Of the processor or device: "AMD EPYC 9554", "NVIDIA H200".
+  std::string (*device)();
+};
+
+const Backend& cpu_backend();
+/// CUDA kernels without tensor cores on the processor, thread by thread: for tests, not for speed.
+const Backend& simt_backend();
+/// Throws base::MissingError in one line: a build without CUDA, no driver, no device.
+const Backend& cuda_backend();
+const Backend& backend_named(std::string_view name);
+
+/// Memory of a backend.
+class Buffer {
+ public:
+  Buffer(const Backend& backend, std::size_t bytes)
+      : data_(backend.allocate(bytes), backend.release), bytes_(bytes) {}
+  void* data() const { return data_.get(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::unique_ptr<void, void (*)(void*)> data_;
+  std::size_t bytes_;
+};
+
+}  // namespace paceline::kernels

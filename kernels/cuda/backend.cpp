@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/backend.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+#include "kernels/cuda/check.hpp"
+
+namespace paceline::kernels {
+namespace cuda {
+
+void check(cudaError_t status, std::source_location place) {
+  if (status == cudaSuccess) return;
+  std::string hint;
+  if (status == cudaErrorMemoryAllocation) {
+    std::size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) == cudaSuccess)
+      hint = std::to_string(free >> 20) + " of " + std::to_string(total >> 20) + " MiB are free";
+  }
+  std::string file = place.file_name();
+  file = file.substr(file.find_last_of('/') + 1);
+  throw base::Error("cuda",
+                    std::string(cudaGetErrorString(status)) + " (" + file + ":" +
+                        std::to_string(place.line()) + ")",
+                    hint);
+}
+
+namespace {
+
+void* allocate(std::size_t bytes) {
+  void* data = nullptr;
+  check(cudaMalloc(&data, bytes == 0 ? 1 : bytes));
+  return data;
+}
+
+void copy(void* to, const void* from, std::size_t bytes) {
+  check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+}
+
+Stream make_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return {stream};
+}
+
+cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
+
+std::string device() {
+  int current = 0;
+  cudaDeviceProp properties{};
+  check(cudaGetDevice(&current));
+  check(cudaGetDeviceProperties(&properties, current));
+  return properties.name;
+}
+
+constexpr Backend kCuda{"cuda",
+                        allocate,
+                        [](void* data) { cudaFree(data); },
+                        copy,
+                        copy,
+                        [](void* data, int byte, std::size_t bytes) {
+                          check(cudaMemset(data, byte, bytes));
+                          check(cudaDeviceSynchronize());
+                        },
+                        make_stream,
+                        [](Stream s) { cudaStreamDestroy(native(s)); },
+                        [](Stream s) { check(cudaStreamSynchronize(native(s))); },
+                        [](const Operation& o) { return o.cuda != nullptr; },
+                        [](const Operation& o, const Call& call, Stream s) { o.cuda(call, s); },
+                        device};
+
+}  // namespace
+}  // namespace cuda
+
+const Backend& cuda_backend() {
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  // 35 without a driver (or with one that is too old), 100 with a driver and no device.
+  if (status == cudaErrorInsufficientDriver)
+    throw base::MissingError("cuda: no NVIDIA driver, or one older than this build's CUDA " +
+                             std::to_string(CUDART_VERSION / 1000) + "." +
+                             std::to_string(CUDART_VERSION % 1000 / 10));
+  if (status != cudaSuccess || devices == 0)
+    throw base::MissingError(std::string("cuda: no device: ") + cudaGetErrorString(status));
+  return cuda::kCuda;
+}
+
+}  // namespace paceline::kernels
