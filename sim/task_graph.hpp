@@ -114,6 +114,11 @@ struct Lane {
   std::vector<MemoryDelta> resident;  ///< held for the whole step
 };
 
+/// `task` starts after `after` has finished.
+struct Dependency {
+  TaskId task, after;
+};
+
 struct TaskGraph {
   std::vector<Lane> lanes;
   std::vector<Segment> segments;
@@ -128,6 +133,8 @@ struct TaskGraph {
   /// Dependencies may name tasks added later (engines check for cycles); graphs whose dependencies
   /// all name earlier tasks are evaluated fastest.
   TaskId add(const Task& task, std::span<const TaskId> dependencies = {});
+  /// More dependencies of tasks that are there already.
+  void add_dependencies(std::vector<Dependency> more);
   /// The message is one of those of a boundary.
   void cross(TaskId message, std::uint32_t boundary) {
     if (boundaries.size() <= message) boundaries.resize(message + std::size_t{1}, kNoTask);

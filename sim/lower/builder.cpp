@@ -71,6 +71,7 @@ void StepBuilder::make_contexts(bool keep_inner) {
 void StepBuilder::make_work(const Program& program) {
   make_vocabulary(program);
   pooled_ = program.pooled;
+  copy_updates_ = CopyUpdates(static_cast<std::size_t>(program.stages * replicas_));
   WorkNeeds needs = work_needs(program, s_.batch.sequence);
   slices_ = needs.slices;
   for (const Pass& pass : program.passes) {
@@ -152,11 +153,9 @@ std::uint16_t StepBuilder::hop_segment(const Hop& hop) {
       return twin.segment;
   }
   const bool down = hop.direction == Direction::Down;
-  const double host = s_.stack.p2p_blocking ? s_.stack.p2p_host.value : 0;
   PassCost cost;
-  cost.seconds = hop.alone + host;
+  cost.seconds = hop.alone;
   cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = hop.alone;
-  cost.parts[static_cast<std::size_t>(Part::Host)] = host;
   cost.bytes[static_cast<std::size_t>(down ? Stream::PpDown : Stream::PpUp)] = hop.size;
   distinct_hops_.push_back(hop);
   distinct_hops_.back().segment =
