@@ -266,15 +266,17 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
 }
 
 /// Keys that later steps complain about.
-constexpr std::array<std::string_view, 22> kPlacedKeys{
-    "cluster",          "model",           "parallel.tp",
-    "parallel.pp",      "parallel.cp",     "parallel.dp",
-    "parallel.ep",      "parallel.etp",    "parallel.stage_layers",
-    "batch.global",     "batch.micro",     "batch.sequence",
-    "schedule.name",    "schedule.chunks", "schedule.update_every",
-    "schedule.slices",  "attention",       "precision",
-    "schedule.file",    "recompute",       "jitter",
-    "schedule.dispatch"};
+constexpr std::string_view kPlacedKeys[] = {
+    "cluster",           "model",           "parallel.tp",
+    "parallel.pp",       "parallel.cp",     "parallel.dp",
+    "parallel.ep",       "parallel.etp",    "parallel.stage_layers",
+    "batch.global",      "batch.micro",     "batch.sequence",
+    "schedule.name",     "schedule.chunks", "schedule.update_every",
+    "schedule.slices",   "schedule.group",  "schedule.directions",
+    "schedule.skip",     "schedule.pools",  "schedule.memory_limit",
+    "schedule.file",     "attention",       "precision",
+    "schedule.dispatch", "recompute",       "jitter",
+    "foreign",           "offload"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {
