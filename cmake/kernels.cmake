@@ -36,7 +36,7 @@ else()
   message(STATUS "nvcc not found: no CUDA kernels")
 endif()
 
-paceline_library(kernels DEPENDS base
+paceline_library(kernels DEPENDS base WITHOUT hardware_engine train
   EXCLUDE cuda/backend.cpp cuda/absent.cpp collective/mpi_module.cpp)
 target_sources(paceline_kernels PRIVATE ${simt_sources})
 if(PACELINE_HAVE_CUDA)
@@ -53,3 +53,5 @@ if(PACELINE_HAVE_CUDA)
 else()
   target_sources(paceline_kernels PRIVATE kernels/cuda/absent.cpp)
 endif()
+
+paceline_library(kernels/hardware_engine DEPENDS sim kernels)
