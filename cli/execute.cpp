@@ -138,14 +138,13 @@ int execute(const Options& options) {
   const sim::Prediction predicted = sim::predict(scenario, {.kernels = true});
   if (const std::optional<int> status = start_ranks(ranks)) return *status;
   const kernels::Communicator world = kernels::world_communicator();
-  std::optional<Files> files;
-  if (world.rank() == 0) files = open_files(options);
+  Files files = world.rank() == 0 ? open_files(options) : Files{};
   const hardware::Run run = hardware::run(predicted.graph, sim::engine_options(scenario), backend,
                                           world, {.steps = options.steps});
   if (world.rank() != 0) return kDone;
   const reports::Execution e = execution_of(options, scenario, predicted, run, backend);
-  write_files(*files, e,
-              files->trace ? reports::side_by_side(predicted, run.timeline) : sim::Prediction());
+  write_files(files, e,
+              files.trace ? reports::side_by_side(predicted, run.timeline) : sim::Prediction());
   const bool to_pipe = options.json == "-" || options.details == "-" || options.trace == "-";
   if (!to_pipe) print(reports::execution_text(e, reports::terminal_style()));
   return kDone;

@@ -118,7 +118,7 @@ struct Lane {
   int representative = 0;  ///< rank
   std::int64_t members = 1;
   std::vector<MemoryDelta> resident;  ///< held for the whole step
-  std::string title;  ///< where a graph shows ranks twice, "predicted" and "measured"; else empty
+  std::string title{};  ///< where a graph shows ranks twice, "predicted" and "measured"; else empty
 };
 
 /// A message or collective as those who take part see it.
