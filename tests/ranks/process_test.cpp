@@ -63,6 +63,7 @@ pid_t start_hanging(const std::string& folder) {
   const pid_t child = fork();
   if (child == 0) {
     for (const int s : {SIGINT, SIGTERM, SIGHUP}) std::signal(s, SIG_DFL);
+    setenv("TMPDIR", folder.c_str(), 1);
     execl(PACELINE_BINARY, PACELINE_BINARY, "--ranks", "2", "--scenario", "hang", folder.c_str(),
           nullptr);
     _exit(127);
@@ -70,9 +71,10 @@ pid_t start_hanging(const std::string& folder) {
   return child;
 }
 
-int left_behind() {
+/// Folders that ranks used.
+int left_behind(const std::string& folder) {
   int count = 0;
-  for (const auto& entry : fs::directory_iterator(fs::temp_directory_path()))
+  for (const auto& entry : fs::directory_iterator(folder))
     count += entry.path().filename().string().rfind("paceline-ranks-", 0) == 0 ? 1 : 0;
   return count;
 }
@@ -168,9 +170,17 @@ TEST_CASE("an mpirun that cannot start the ranks is a line of its own", "[proces
   CHECK(ran.err.find("mpirun could not start 2 ranks: ") != std::string::npos);
 }
 
+TEST_CASE("rank 0 has a terminal where its caller has one", "[process]") {
+  const std::string command = "\"$PACELINE\" --ranks 2 --scenario terminals";
+  CHECK(run_shell(command).out == "00\n");
+  const Ran ran = run_shell(
+      "python3 -c 'import os, pty; pty.spawn([os.environ[\"PACELINE\"], "
+      "\"--ranks\", \"2\", \"--scenario\", \"terminals\"])'");
+  CHECK(ran.out == "11\r\n");
+}
+
 TEST_CASE("a signal ends the ranks and nothing is left behind", "[process]") {
   const int signal = GENERATE(SIGINT, SIGTERM, SIGKILL);
-  const int before = left_behind();
   const IdFolder ids;
   const pid_t program = start_hanging(ids.path());
   const std::vector<pid_t> ranks = ids.wait_for(2);
@@ -180,5 +190,5 @@ TEST_CASE("a signal ends the ranks and nothing is left behind", "[process]") {
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == signal);
   CHECK(all_gone(ranks));
-  if (signal != SIGKILL) CHECK(left_behind() == before);
+  CHECK(left_behind(ids.path()) == (signal == SIGKILL ? 1 : 0));
 }

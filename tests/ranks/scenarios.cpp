@@ -82,6 +82,11 @@ int where(const Communicator& world, const Words& words) {
   return 0;
 }
 
+int terminals(const Communicator& world, const Words&) {
+  if (world.rank() == 0) std::printf("%d%d\n", isatty(STDOUT_FILENO), isatty(STDERR_FILENO));
+  return 0;
+}
+
 int hang(const Communicator& world, const Words& words) {
   leave_id(world, words);
   wait_for_ever(world);
@@ -102,9 +107,14 @@ std::string ranks_problem() {
 
 int run_scenario(const std::vector<std::string>& words) {
   static const std::map<std::string, int (*)(const Communicator&, const Words&)> scenarios{
-      {"end-with", end_with}, {"die", die},   {"fail-together", fail_together},
-      {"too-long", too_long}, {"hang", hang}, {"chatter", chatter},
-      {"where", where}};
+      {"end-with", end_with},
+      {"die", die},
+      {"fail-together", fail_together},
+      {"too-long", too_long},
+      {"hang", hang},
+      {"chatter", chatter},
+      {"where", where},
+      {"terminals", terminals}};
   const Communicator world = kernels::world_communicator();
   return scenarios.at(words.at(0))(world, words);
 }
