@@ -105,7 +105,9 @@ reports::Execution execution_of(const Options& options, const models::Scenario& 
                    sim::work_needs(predicted.program, scenario.batch.sequence).forward_only);
   measured.result.engine = "hardware";
   reports::Execution e;
-  e.predicted = reports::make_answer(scenario, predicted, command);
+  e.predicted = reports::make_answer(
+      scenario, predicted,
+      reports::run_command(options.scenario, options.set, "--engine reference"));
   e.measured = reports::make_answer(scenario, measured, command);
   e.backend = options.backend;
   e.device = backend.device();

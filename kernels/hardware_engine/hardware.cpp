@@ -2,11 +2,14 @@
 #include "kernels/hardware_engine/hardware.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <numeric>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "kernels/hardware_engine/exchange.hpp"
@@ -33,6 +36,7 @@ class Rank {
       : graph_(graph),
         backend_(backend),
         world_(world),
+        one_clock_(on_one_machine(world)),
         ready_(engine.dispatch == models::Dispatch::Ready),
         part_(part_of(graph, world.rank(), world.size())),
         exchanges_(part_, backend, world),
@@ -63,11 +67,12 @@ class Rank {
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(next));
     }
     exchanges_.finish();
+    if (one_clock_) align();
   }
 
   const RankPart& part() const { return part_; }
-  double start(TaskId t) const { return start_[t]; }
-  double finish(TaskId t) const { return finish_[t]; }
+  double start(TaskId t) const { return start_[t] + shift_; }
+  double finish(TaskId t) const { return finish_[t] + shift_; }
   const std::vector<std::string>& substitutes() const { return substitutes_; }
   void check_finite() const {
     for (const auto& [segment, work] : work_)
@@ -75,6 +80,22 @@ class Rank {
   }
 
  private:
+  /// Processes of one machine read the same clock; those of several start together as well as the
+  /// barrier lets them.
+  static bool on_one_machine(const Communicator& world) {
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    const auto own = static_cast<double>(std::hash<std::string_view>()(name.data()) >> 12);
+    const std::vector<double> all = kernels::gather_values(world, own);
+    return std::all_of(all.begin(), all.end(), [&](double other) { return other == own; });
+  }
+  /// Times of all ranks count from when the first of them started.
+  void align() {
+    const double own = std::chrono::duration<double>(zero_.time_since_epoch()).count();
+    const std::vector<double> all = kernels::gather_values(world_, own);
+    shift_ = own - *std::min_element(all.begin(), all.end());
+  }
+
   double now() const { return std::chrono::duration<double>(Clock::now() - zero_).count(); }
 
   /// Only what comes from elsewhere or may be overtaken has to be waited for.
@@ -189,6 +210,7 @@ class Rank {
   const sim::TaskGraph& graph_;
   const Backend& backend_;
   const Communicator& world_;
+  const bool one_clock_;
   const bool ready_;
   const RankPart part_;
   Exchanges exchanges_;
@@ -198,6 +220,7 @@ class Rank {
   std::vector<char> done_;                  ///< by task: own ones, and messages that came
   std::vector<double> start_, finish_;      ///< by task
   Clock::time_point zero_;
+  double shift_ = 0;  ///< of this rank's start behind the first's, in the last step
   std::vector<std::string> substitutes_;
 };
 
