@@ -170,7 +170,9 @@ Task StepBuilder::optimizer_task(int lane, double parameters) {
   task.lane = static_cast<std::uint32_t>(lane);
   task.kind = TaskKind::Optimizer;
   task.segment = timed_segment("optimizer", Part::Optimizer,
-                               shard * step_bytes(s_) / context(lane).kernels.stream);
+                               models::optimizer_time(context(lane).kernels, s_.optimizer.name,
+                                                      s_.optimizer.master, shard, step_bytes(s_))
+                                   .value);
   task.seconds = graph_.segments[task.segment].seconds;
   return task;
 }
