@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "base/distributions.hpp"
-#include "base/rng.hpp"
 
 namespace paceline::kernels {
 namespace {
@@ -54,6 +53,16 @@ double random_value(const TensorSpec& spec, base::Rng& rng) {
   return spec.scale;
 }
 
+}  // namespace
+
+std::vector<double> random_values(const TensorSpec& spec, base::Rng& rng) {
+  std::vector<double> result(static_cast<std::size_t>(spec.count));
+  for (double& value : result) value = random_value(spec, rng);
+  return result;
+}
+
+namespace {
+
 /// Host image of a tensor between its guards: poison, or random input rounded to its type.
 std::vector<unsigned char> image(const TensorSpec& spec, base::Rng& rng,
                                  std::vector<double>& values) {
@@ -63,9 +72,10 @@ std::vector<unsigned char> image(const TensorSpec& spec, base::Rng& rng,
   values.assign(static_cast<std::size_t>(spec.count), 0);
   const bool input = spec.use == Use::In || spec.use == Use::InOut;
   if (!input && is_integer(spec.type)) std::memset(data, 0xee, bytes);
+  const std::vector<double> fresh = input ? random_values(spec, rng) : std::vector<double>();
   for (std::int64_t i = 0; i < spec.count; ++i) {
     if (input) {
-      set_element(data, spec.type, i, random_value(spec, rng));
+      set_element(data, spec.type, i, fresh[static_cast<std::size_t>(i)]);
       values[static_cast<std::size_t>(i)] = element(data, spec.type, i);
     } else if (!is_integer(spec.type)) {
       set_element(data, spec.type, i, std::numeric_limits<double>::quiet_NaN());

@@ -16,7 +16,7 @@ DOORS = {  # third party -> the files that may include it
     r"boost/": ["sim/verify.cpp", "models/hardware/*", "models/workload/*", "sim/outer/*"],
     r"Eigen/": ["calibrate/*", "sim/convergence/*", "models/compression/*", "kernels/*_cpu.cpp"],
     r"simgrid/|xbt/": ["sim/engine/simgrid*.cpp"], r"(smpi/)?mpi\.h": ["kernels/*", "cli/mpi_sweep.cpp"],
-    r"cuda|cublas|nccl|nvml": ["kernels/*"], r"catch2/": ["tests/*"], r"benchmark/": ["tests/*"]}
+    r"cuda|cublas|nccl|nvml": ["kernels/*"], r"catch2/": ["tests/*"], r"benchmark/": ["tests/*", "kernels/measure_benchmark.cpp"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)', re.MULTILINE)
 
 

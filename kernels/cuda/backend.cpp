@@ -45,13 +45,16 @@ Stream make_stream() {
 
 cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
 
-std::string device() {
+cudaDeviceProp properties() {
   int current = 0;
   cudaDeviceProp properties{};
   check(cudaGetDevice(&current));
   check(cudaGetDeviceProperties(&properties, current));
-  return properties.name;
+  return properties;
 }
+std::string device() { return properties().name; }
+double memory() { return static_cast<double>(properties().totalGlobalMem); }
+int multiprocessors() { return properties().multiProcessorCount; }
 
 constexpr Backend kCuda{"cuda",
                         allocate,
@@ -67,7 +70,9 @@ constexpr Backend kCuda{"cuda",
                         [](Stream s) { check(cudaStreamSynchronize(native(s))); },
                         [](const Operation& o) { return o.cuda != nullptr; },
                         [](const Operation& o, const Call& call, Stream s) { o.cuda(call, s); },
-                        device};
+                        device,
+                        memory,
+                        multiprocessors};
 
 }  // namespace
 }  // namespace cuda

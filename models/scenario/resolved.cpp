@@ -199,6 +199,7 @@ void digest_constants(Digest& d, const Scenario& s) {
          {p.overlap_loss, p.memory_efficiency, p.batched_gemm, p.unaligned_gemm, p.launch.value}) {
       d.add(v);
     }
+    if (!p.inputs.empty()) d.add(base::hash_text(profile_json(p)));  // measured: all of it
     for (const AttentionCurve& curve : p.attention) {
       for (const AttentionPoint& point : curve.points)
         d.add(point.forward.value + point.backward.value);

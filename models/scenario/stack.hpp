@@ -64,6 +64,9 @@ struct Stack {
   bool dropout = true;
   bool fused_bias_dropout = true;
   bool fused_activation = true;  ///< bias and activation in one kernel
+  /// runs the kernels of this program: elementwise ones and optimizers take the times that bench
+  /// measured (Profile::kernels)
+  bool measured_kernels = false;
   Accumulation accumulation = Accumulation::MainGrad32;
   Precision gradient_reduce = Precision::Fp32;
   bool sharded_logits = true;  ///< over tp; false: every rank holds the whole vocabulary

@@ -187,7 +187,9 @@ Task StepBuilder::optimizer_task(int lane, double parameters) {
   task.lane = static_cast<std::uint32_t>(lane);
   task.kind = TaskKind::Optimizer;
   task.segment = timed_segment("optimizer", Part::Optimizer,
-                               shard * step_bytes(s_) / context(lane).kernels.stream);
+                               models::optimizer_time(context(lane).kernels, s_.optimizer.name,
+                                                      s_.optimizer.master, shard, step_bytes(s_))
+                                   .value);
   if (kernels_) {
     models::Op op;
     op.name = "optimizer";
