@@ -37,7 +37,8 @@ else()
 endif()
 
 paceline_library(kernels DEPENDS base
-  EXCLUDE cuda/backend.cpp cuda/absent.cpp collective/mpi_module.cpp)
+  EXCLUDE cuda/backend.cpp cuda/absent.cpp collective/mpi_module.cpp
+  collective/nccl.cpp collective/nccl_api.cpp collective/nccl_absent.cpp)
 target_sources(paceline_kernels PRIVATE ${simt_sources})
 if(PACELINE_HAVE_CUDA)
   target_sources(paceline_kernels PRIVATE kernels/cuda/backend.cpp)
@@ -52,4 +53,15 @@ if(PACELINE_HAVE_CUDA)
   target_link_libraries(paceline_kernels PUBLIC paceline_cuda CUDA::cudart_static ${CMAKE_DL_LIBS})
 else()
   target_sources(paceline_kernels PRIVATE kernels/cuda/absent.cpp)
+endif()
+
+# NCCL is loaded at run time; its header gives the types.
+if(PACELINE_HAVE_CUDA)
+  find_path(PACELINE_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+endif()
+if(PACELINE_HAVE_CUDA AND PACELINE_NCCL_INCLUDE)
+  target_sources(paceline_kernels PRIVATE kernels/collective/nccl.cpp kernels/collective/nccl_api.cpp)
+  target_include_directories(paceline_kernels SYSTEM PRIVATE ${PACELINE_NCCL_INCLUDE})
+else()
+  target_sources(paceline_kernels PRIVATE kernels/collective/nccl_absent.cpp)
 endif()
