@@ -56,7 +56,8 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
 endif()
 paceline_library(kernels DEPENDS base LIBRARIES Eigen3::Eigen ${CMAKE_DL_LIBS}
   WITHOUT hardware_engine train
-  EXCLUDE ${cuda_host} cuda/absent.cpp collective/mpi_module.cpp ${other_timer} ${not_here})
+  EXCLUDE ${cuda_host} cuda/absent.cpp ${other_timer} ${not_here} collective/mpi_module.cpp
+  collective/nccl.cpp collective/nccl_api.cpp collective/nccl_absent.cpp)
 # Chosen at run time by what the processor has.
 set_source_files_properties(kernels/${avx2} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
 if(other_timer STREQUAL "measure_loop.cpp")
@@ -77,6 +78,17 @@ if(PACELINE_HAVE_CUDA)
   target_link_libraries(paceline_kernels PUBLIC paceline_cuda CUDA::cudart_static ${CMAKE_DL_LIBS})
 else()
   target_sources(paceline_kernels PRIVATE kernels/cuda/absent.cpp)
+endif()
+
+# NCCL is loaded at run time; its header gives the types.
+if(PACELINE_HAVE_CUDA)
+  find_path(PACELINE_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+endif()
+if(PACELINE_HAVE_CUDA AND PACELINE_NCCL_INCLUDE)
+  target_sources(paceline_kernels PRIVATE kernels/collective/nccl.cpp kernels/collective/nccl_api.cpp)
+  target_include_directories(paceline_kernels SYSTEM PRIVATE ${PACELINE_NCCL_INCLUDE})
+else()
+  target_sources(paceline_kernels PRIVATE kernels/collective/nccl_absent.cpp)
 endif()
 
 paceline_library(kernels/hardware_engine DEPENDS sim kernels)
