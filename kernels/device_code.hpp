@@ -10,9 +10,11 @@
 
 #include "kernels/cuda/check.hpp"
 #define PACELINE_TARGET cuda
+#define PACELINE_UNROLL _Pragma("unroll")
 #else
 #include "kernels/simt/simt.hpp"
 #define PACELINE_TARGET simt
+#define PACELINE_UNROLL
 #endif
 #include "kernels/operation.hpp"
 
