@@ -11,7 +11,8 @@
 ///
 /// Error feedback (Stich, Cordonnier, Jaggi, Sparsified SGD with memory, arXiv:1809.07599,
 /// algorithm 1): what is not sent is added to the next gradient. With a = gradient + residual,
-/// rounded to float, the values sent plus the new residual are a exactly.
+/// rounded to float, the values sent plus the new residual are a exactly, unless a is beyond what
+/// the values' type holds.
 namespace paceline::numeric {
 
 constexpr std::int64_t kSparseTileElements = 64 * 64;
@@ -47,15 +48,24 @@ PACELINE_HD inline bool has_prefix(std::uint32_t key, std::uint32_t prefix, int 
   return digit == 0 || (key ^ prefix) >> rank_shift(digit - 1) == 0;
 }
 
-/// What is sent of `a`: the nearest value of T, fp16 without going to infinity.
+/// What is sent of `a`: the nearest value of T, never infinity unless `a` is.
 template <class T>
 PACELINE_HD inline T sent_value(float a) {
   return T(a);
 }
+template <class F>
+PACELINE_HD inline float within(float a) {
+  const float top = F::decode(F::kTop);
+  if (magnitude_of(a) >= 0x7f800000U) return a;
+  return a > top ? top : (a < -top ? -top : a);
+}
+template <>
+PACELINE_HD inline bf16 sent_value<bf16>(float a) {
+  return bf16(within<Bf16>(a));
+}
 template <>
 PACELINE_HD inline fp16 sent_value<fp16>(float a) {
-  const float below = a > 65504.0F ? 65504.0F : a;
-  return fp16(below < -65504.0F ? -65504.0F : below);
+  return fp16(within<Fp16>(a));
 }
 
 }  // namespace paceline::numeric

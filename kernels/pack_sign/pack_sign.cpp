@@ -5,7 +5,8 @@
 #include <cmath>
 
 #include "kernels/codec/reference.hpp"
-#include "kernels/codec/vote_dispatch.hpp"
+#include "kernels/codec/tables.hpp"
+#include "kernels/codec/votes.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace paceline::kernels {
@@ -14,10 +15,6 @@ namespace {
 using numeric::sign_words;
 
 std::int64_t words_of(const Case& c) { return sign_words(c.shape["count"]); }
-double stored_bytes(const Case& c) {
-  return static_cast<double>(c.shape["count"]) * static_cast<double>(bytes_of(c.type));
-}
-
 std::vector<TensorSpec> encode_tensors(const Case& c) {
   return {{"x", Use::In, c.type, c.shape["count"]}, {"words", Use::Out, DType::U32, words_of(c)}};
 }
@@ -74,27 +71,14 @@ void encode_cpu(const Call& call) {
   }
 }
 
-/// Counters of many words at a time, plane by plane, so that the words of a worker are read in a
-/// row and the additions are vector instructions.
-constexpr std::int64_t kWords = 128;
 template <int P>
 void vote_cpu(const std::uint32_t* votes, std::int64_t workers, std::int64_t words,
               std::uint32_t* out) {
-  for (std::int64_t first = 0; first < words; first += kWords) {
-    const std::int64_t size = std::min(kWords, words - first);
-    std::uint32_t planes[P][kWords] = {};
-    for (std::int64_t w = 0; w < workers; ++w) {
-      for (std::int64_t i = 0; i < size; ++i) {
-        std::uint32_t carry = votes[w * words + first + i];
-        for (int p = 0; p < P; ++p) numeric::add_to_plane(planes[p][i], carry);
-      }
-    }
-    for (std::int64_t i = 0; i < size; ++i) {
-      numeric::VoteCounts<P> counts;
-      for (int p = 0; p < P; ++p) counts.planes[p] = planes[p][i];
-      out[first + i] = numeric::sign_majority(counts, static_cast<std::uint32_t>(workers));
-    }
-  }
+  count_votes<P>(
+      votes, workers, words, [&](const auto& counts, std::int64_t first, std::int64_t size) {
+        for (std::int64_t i = 0; i < size; ++i)
+          out[first + i] = numeric::sign_majority(counts(i), static_cast<std::uint32_t>(workers));
+      });
 }
 void vote(const Call& call) {
   const std::int64_t workers = call["workers"], words = words_of(call.c);
@@ -115,42 +99,19 @@ void decode_cpu(const Call& call) {
 }
 
 std::vector<Shape> test_shapes() { return {{{"count", 1}}, {{"count", 33}}, {{"count", 9217}}}; }
-std::vector<Shape> bench_shapes() {
-  return {{{"count", 1 << 20}}, {{"count", 1 << 24}}, {{"count", 1 << 26}}};
-}
-std::vector<Shape> vote_test_shapes() {
-  return {{{"count", 1}, {"workers", 1}},
-          {{"count", 33}, {"workers", 2}},
-          {{"count", 9000}, {"workers", 7}},
-          {{"count", 257}, {"workers", 16}},
-          {{"count", 65}, {"workers", 257}}};
-}
-std::vector<Shape> vote_bench_shapes() {
-  return {{{"count", 1 << 24}, {"workers", 8}}, {{"count", 1 << 26}, {"workers", 64}}};
-}
-
-const std::vector<DType> kFloats = {DType::F32, DType::Bf16, DType::F16};
 
 }  // namespace
 
 std::vector<Operation> pack_sign_operations() {
   return {{"pack-sign", "encode", "a bit per element: its sign", kFloats, encode_tensors, wire_work,
-           test_shapes, bench_shapes, encode_reference,
+           test_shapes, count_bench_shapes, encode_reference,
            [](const Call& c) { PACELINE_BY_TYPE(c, encode_cpu); },
            PACELINE_ON_DEVICE(pack_sign_encode)},
-          {"pack-sign",
-           "vote",
-           "majority of several workers' signs",
-           {DType::U32},
-           vote_tensors,
-           vote_work,
-           vote_test_shapes,
-           vote_bench_shapes,
-           vote_reference,
-           vote,
+          {"pack-sign", "vote", "majority of several workers' signs", kWordType, vote_tensors,
+           vote_work, vote_test_shapes, vote_bench_shapes, vote_reference, vote,
            PACELINE_ON_DEVICE(pack_sign_vote)},
           {"pack-sign", "decode", "plus or minus a scale", kFloats, decode_tensors, wire_work,
-           test_shapes, bench_shapes, decode_reference,
+           test_shapes, count_bench_shapes, decode_reference,
            [](const Call& c) { PACELINE_BY_TYPE(c, decode_cpu); },
            PACELINE_ON_DEVICE(pack_sign_decode)}};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/codec/device.hpp"
-#include "kernels/codec/vote_dispatch.hpp"
+#include "kernels/codec/votes.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/pack_sign/pack_sign.hpp"
 

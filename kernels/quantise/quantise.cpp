@@ -2,6 +2,7 @@
 #include "kernels/quantise/quantise.hpp"
 
 #include "kernels/codec/reference.hpp"
+#include "kernels/codec/tables.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace paceline::kernels {
@@ -31,9 +32,8 @@ std::vector<TensorSpec> decode_tensors(const Case& c) {
           {"y", Use::Out, c.type, c.shape["count"]}};
 }
 Work work(const Case& c, double reads) {
-  const auto n = static_cast<double>(c.shape["count"]);
   const auto wire = static_cast<double>(numeric::scaled_bytes(c.shape["count"], c.shape["block"]));
-  return {2 * n, reads * n * static_cast<double>(bytes_of(c.type)) + wire};
+  return {2 * static_cast<double>(c.shape["count"]), reads * stored_bytes(c) + wire};
 }
 Work encode_work(const Case& c) { return work(c, c.shape["block"] == 0 ? 2 : 1); }
 Work decode_work(const Case& c) { return work(c, 1); }
@@ -143,8 +143,6 @@ std::vector<Shape> bench_shapes() {
   }
   return shapes;
 }
-
-const std::vector<DType> kFloats = {DType::F32, DType::Bf16, DType::F16};
 
 struct Name {
   const char *kernel, *encode, *decode;

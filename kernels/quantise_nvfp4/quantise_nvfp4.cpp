@@ -2,6 +2,7 @@
 #include "kernels/quantise_nvfp4/quantise_nvfp4.hpp"
 
 #include "kernels/codec/reference.hpp"
+#include "kernels/codec/tables.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace paceline::kernels {
@@ -26,9 +27,8 @@ std::vector<TensorSpec> decode_tensors(const Case& c) {
           {"y", Use::Out, c.type, c.shape["count"]}};
 }
 Work work(const Case& c, double reads) {
-  const auto n = static_cast<double>(c.shape["count"]);
   const auto wire = static_cast<double>(numeric::nvfp4_bytes(c.shape["count"]));
-  return {2 * n, reads * n * static_cast<double>(bytes_of(c.type)) + wire};
+  return {2 * static_cast<double>(c.shape["count"]), reads * stored_bytes(c) + wire};
 }
 Work encode_work(const Case& c) { return work(c, 2); }  // the tensor's scale comes first
 Work decode_work(const Case& c) { return work(c, 1); }
@@ -112,21 +112,15 @@ void decode_cpu(const Call& call) {
 std::vector<Shape> test_shapes() {
   return {{{"count", 1}}, {{"count", 16}}, {{"count", 37}}, {{"count", 2051}}, {{"count", 20480}}};
 }
-std::vector<Shape> bench_shapes() {
-  return {{{"count", 1 << 20}}, {{"count", 1 << 24}}, {{"count", 1 << 26}}};
-}
-
-const std::vector<DType> kFloats = {DType::F32, DType::Bf16, DType::F16};
-
 }  // namespace
 
 std::vector<Operation> quantise_nvfp4_operations() {
   return {{"quantise-nvfp4", "encode", "E2M1 codes, E4M3 scales per 16 elements, one fp32 scale",
-           kFloats, encode_tensors, encode_work, test_shapes, bench_shapes, encode_reference,
+           kFloats, encode_tensors, encode_work, test_shapes, count_bench_shapes, encode_reference,
            [](const Call& c) { PACELINE_BY_TYPE(c, encode_cpu); },
            PACELINE_ON_DEVICE(quantise_nvfp4_encode)},
           {"quantise-nvfp4", "decode", "values of NVFP4 codes and scales", kFloats, decode_tensors,
-           decode_work, test_shapes, bench_shapes, decode_reference,
+           decode_work, test_shapes, count_bench_shapes, decode_reference,
            [](const Call& c) { PACELINE_BY_TYPE(c, decode_cpu); },
            PACELINE_ON_DEVICE(quantise_nvfp4_decode)}};
 }
