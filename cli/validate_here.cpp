@@ -123,7 +123,7 @@ HereResult run_case(const fs::path& folder, const std::string& scenario, const H
     return result;
   }
   const base::Document document = base::read_document(details);
-  base::Fields fields(document);
+  base::Fields fields(document, document.root);
   result.predicted = fields.number("predicted_step_s", 0, 1e12);
   result.measured = fields.number("measured_step_s", 0, 1e12);
   read_work(fields, result);
