@@ -15,7 +15,8 @@ namespace {
 
 constexpr double kMost = std::numeric_limits<double>::max();
 constexpr double kLeastTime = 1e-15, kMostTime = 1e7;
-constexpr std::int64_t kMostExtent = std::int64_t{1} << 53;  // exact as a double
+constexpr std::int64_t kMostExtent = std::int64_t{1}
+                                     << 47;  // bytes of any memory; exact as a double
 constexpr std::size_t kMostExtents = 16;
 
 /// Achieved rate of so much work, 0 where there was none.

@@ -57,14 +57,6 @@ std::vector<Measured> wanted(const Inputs& inputs, const CalibrateOptions& optio
   return samples;
 }
 
-/// Of any sample; what stands for the roof where neither triad nor copies were measured.
-double best_bytes_rate(const std::vector<Measured>& samples) {
-  double best = 0;
-  for (const Measured& m : samples)
-    best = std::max(best, m.sample.bytes.value / m.sample.median.value);
-  return best;
-}
-
 /// A share of a data-sheet rate; notes and errors where the two contradict.
 double share_of(double measured, double sheet, double least, const std::string& what,
                 const models::Device& device, std::vector<std::string>& notes) {
@@ -81,8 +73,7 @@ double share_of(double measured, double sheet, double least, const std::string& 
 }
 
 /// A device of the measured rates, for machines without a data sheet.
-models::Device own_device(const Inputs& inputs, const Fits& fits, const CalibrateOptions& options,
-                          const std::vector<Measured>& samples) {
+models::Device own_device(const Inputs& inputs, const Fits& fits, const CalibrateOptions& options) {
   models::Device device;
   device.name = options.device_name;
   device.summary = base::one_line(inputs.machine.device);
@@ -95,8 +86,10 @@ models::Device own_device(const Inputs& inputs, const Fits& fits, const Calibrat
   device.vector_rate = fp32.value > 0 ? fp32 : base::FlopsPerSecond(best);
   device.multiprocessors = inputs.machine.units;
   device.memory = inputs.machine.memory;
-  device.memory_bandwidth =
-      base::BytesPerSecond(fits.roof.rate.value_or(std::max(best_bytes_rate(samples), 1e6)));
+  if (!fits.roof.rate)
+    throw base::Error("calibrate", "no memory bandwidth: a device without a data sheet needs it",
+                      "measure triad or copy-d2d too");
+  device.memory_bandwidth = base::BytesPerSecond(*fits.roof.rate);
   device.host_bandwidth =
       fits.copies.to_device ? fits.copies.to_device->rate : device.memory_bandwidth;
   return device;
@@ -146,8 +139,10 @@ Fits fit_all(const Inputs& inputs, const std::vector<Measured>& samples,
   GemmSettings settings;
   settings.units = options.device ? options.device->multiprocessors : inputs.machine.units;
   settings.tensor_cores = is_device(inputs);
-  const double sheet = options.device ? options.device->memory_bandwidth.value
-                                      : std::max(best_bytes_rate(samples), 1e6);
+  // Without a roof and a sheet there is no device either, see own_device.
+  const double sheet =
+      options.device ? options.device->memory_bandwidth.value * models::Profile().memory_efficiency
+                     : 1e10;
   settings.memory = fits.roof.rate.value_or(sheet);
   settings.launch = fits.launch.seconds.value_or(is_device(inputs) ? kDeviceLaunch : 0);
   fits.gemm = fit_gemm(samples, settings);
@@ -182,8 +177,6 @@ void set_measured(const Inputs& inputs, const std::vector<Measured>& samples, Fi
   if (fits.roof.rate)
     p.memory_efficiency = share_of(*fits.roof.rate, out.device.memory_bandwidth.value, kLeastMemory,
                                    "memory", out.device, out.notes);
-  else if (out.own_device)
-    p.memory_efficiency = 1;  // the best measured rate is all there is
   if (fits.launch.seconds) p.launch = base::Seconds(*fits.launch.seconds);
   if (!fits.attention.curves.empty()) {
     std::erase_if(p.attention, [&](const models::AttentionCurve& c) {
@@ -230,7 +223,7 @@ Calibration calibrate(const Inputs& inputs, const CalibrateOptions& options) {
   if (out.own_device && is_device(inputs))
     throw base::Error("calibrate", "no data sheet of " + base::quote(inputs.machine.device),
                       "name it with --device");
-  out.device = options.device ? *options.device : own_device(inputs, fits, options, samples);
+  out.device = options.device ? *options.device : own_device(inputs, fits, options);
   if (options.base)
     out.profile = *options.base;
   else
@@ -245,6 +238,8 @@ Calibration calibrate(const Inputs& inputs, const CalibrateOptions& options) {
   if (!fits.roof.rate) out.notes.push_back("memory roof: neither triad nor copy-d2d was measured");
   if (!fits.launch.seconds)
     out.notes.push_back("launch was not measured: " + base::format_seconds(out.profile.launch));
+  out.profile_text = models::profile_json(out.profile);
+  models::read_profile(base::parse_json(out.profile_text, options.name + ".json"));
   return out;
 }
 

@@ -28,6 +28,7 @@ struct Calibration {
   base::Machine machine;    ///< what was measured
   std::vector<CurveReport> reports;
   std::vector<std::string> notes;
+  std::string profile_text;  ///< the document, which reads back
   /// Every curve predicts its own samples within its bound.
   bool accepted() const;
 };

@@ -94,7 +94,7 @@ int run_calibrate(const Options& options) {
   const calibrate::Calibration result = calibrate::calibrate(inputs, fit_options(options, inputs));
   std::string text = calibration_text(result);
   if (result.accepted()) {
-    base::write_file(options.out, models::profile_json(result.profile));
+    base::write_file(options.out, result.profile_text);
     text += "profile: " + options.out + "\n";
     if (result.own_device) {
       const std::string file = device_file(options.out);
