@@ -44,6 +44,8 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
 endif()
 paceline_library(kernels DEPENDS base LIBRARIES Eigen3::Eigen ${CMAKE_DL_LIBS}
   EXCLUDE ${cuda_host} cuda/absent.cpp ${not_here})
+# Square roots then need no branch for errno, and loops with them run in vectors.
+target_compile_options(paceline_kernels PRIVATE -fno-math-errno)
 # Chosen at run time by what the processor has.
 set_source_files_properties(kernels/${avx2} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
 target_sources(paceline_kernels PRIVATE ${simt_sources})
