@@ -58,6 +58,8 @@ paceline_library(kernels DEPENDS base LIBRARIES Eigen3::Eigen ${CMAKE_DL_LIBS}
   WITHOUT hardware_engine train
   EXCLUDE ${cuda_host} cuda/absent.cpp ${other_timer} ${not_here} collective/mpi_module.cpp
   collective/nccl.cpp collective/nccl_api.cpp collective/nccl_absent.cpp)
+# Square roots then need no branch for errno, and loops with them run in vectors.
+target_compile_options(paceline_kernels PRIVATE -fno-math-errno)
 # Chosen at run time by what the processor has.
 set_source_files_properties(kernels/${avx2} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
 if(other_timer STREQUAL "measure_loop.cpp")
