@@ -40,6 +40,7 @@ struct Options {
   std::vector<std::string> inputs;
   std::string out, device, base, json;
   std::vector<std::string> without;
+  bool anyway = false;
   calibrate::InputOptions input;
 };
 
@@ -51,6 +52,7 @@ std::string normalised(const Options& options) {
   for (const std::string& kernel : options.without)
     command += " --without " + reports::shell_word(kernel);
   if (options.input.busy) command += " --busy";
+  if (options.anyway) command += " --anyway";
   if (options.input.nodes > 0) command += " --nodes " + std::to_string(options.input.nodes);
   return command;
 }
@@ -93,7 +95,7 @@ int run_calibrate(const Options& options) {
                         "write the profile to another file");
   const calibrate::Calibration result = calibrate::calibrate(inputs, fit_options(options, inputs));
   std::string text = calibration_text(result);
-  if (result.accepted()) {
+  if (result.accepted() || options.anyway) {
     base::write_file(options.out, result.profile_text);
     text += "profile: " + options.out + "\n";
     if (result.own_device) {
@@ -106,7 +108,7 @@ int run_calibrate(const Options& options) {
   }
   answer(text, options.json.empty() ? "" : calibration_json(result, normalised(options)),
          options.json);
-  return result.accepted() ? kDone : kAnswerIsNo;
+  return result.accepted() || options.anyway ? kDone : kAnswerIsNo;
 }
 
 }  // namespace
@@ -132,6 +134,7 @@ void add_calibrate(CLI::App& program, int& exit_code) {
       ->type_name("A,B,...")
       ->delimiter(',');
   command->add_flag("--busy", options->input.busy, "also take samples of a busy machine");
+  command->add_flag("--anyway", options->anyway, "write the profile although a curve is refused");
   command->add_option("--nodes", options->input.nodes, "of logs that do not say")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,8 +9,8 @@
 #include "base/error.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "cli/processes.hpp"
 #include "cli/scenario_options.hpp"
-#include "kernels/collective/ranks.hpp"
 #include "kernels/hardware_engine/hardware.hpp"
 #include "reports/execution.hpp"
 #include "reports/result_json.hpp"
@@ -55,22 +54,6 @@ Files open_files(const Options& options) {
   open(options.details, files.details);
   open(options.trace, files.trace);
   return files;
-}
-
-/// The words this program was started with.
-std::vector<std::string> own_arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
-}
-
-/// Nothing in a rank; in the process that started the ranks their exit status.
-std::optional<int> start_ranks(int ranks) {
-  std::vector<std::string> words = own_arguments();
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  return kernels::start_ranks(ranks, argv);
 }
 
 int ranks_of(const Options& options, const models::Scenario& scenario) {

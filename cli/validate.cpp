@@ -132,7 +132,8 @@ void add_validate(CLI::App& program, int& exit_code) {
       "every size from the others of its log, every log from others of its node.\n"
       "'systems' alone compares published systems with what their authors claim.\n"
       "'schedules' alone compares pipeline schedules with published figures and closed forms.\n"
-      "'here' alone measures this machine, fits a profile, predicts and runs small trainings on two\n"
+      "'here' alone measures this machine, fits a profile, predicts and runs small trainings on "
+      "two\n"
       "processes and compares; it refuses a busy machine (exit status 1).\n"
       "\n"
       "  paceline validate\n"
@@ -142,8 +143,7 @@ void add_validate(CLI::App& program, int& exit_code) {
   add_json_option(*command, options->json);
   command->add_option("--plot", options->plot, "write the scatter plot as SVG")->type_name("FILE");
   command->add_flag("--rows", options->rows, "also print every row");
-  command
-      ->add_option("--folder", options->here.folder, "of 'here': where samples and profile go")
+  command->add_option("--folder", options->here.folder, "of 'here': where samples and profile go")
       ->type_name("FOLDER");
   command->add_flag("--busy", options->here.busy, "of 'here': go on on a busy machine");
   command->callback([options, &exit_code] { exit_code = validate(*options); });
