@@ -53,12 +53,12 @@ inline __device__ std::int64_t take_tile(const Scan& scan) {
 inline __device__ Counts counts_before(const Scan& scan, std::int64_t tile, Counts own) {
   constexpr unsigned kFull = 0xffffffffU;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  if (lane == 0) scan.states[tile] = own | (tile == 0 ? kAll : kOwn);
+  if (lane == 0) scan.states[tile] = own | (tile == 0 ? Counts{kAll} : Counts{kOwn});
   Counts before = 0;
   for (std::int64_t last = tile - 1; last >= 0; last -= 32) {
-    Counts state = last >= lane ? scan.states[last - lane] : kAll;
+    Counts state = last >= lane ? scan.states[last - lane] : Counts{kAll};
     while (__any_sync(kFull, static_cast<int>((state & kState) == 0)) != 0)
-      state = last >= lane ? scan.states[last - lane] : kAll;
+      state = last >= lane ? scan.states[last - lane] : Counts{kAll};
     const unsigned all = __ballot_sync(kFull, static_cast<int>((state & kState) == kAll));
     const int stop = all == 0 ? 31 : __ffs(static_cast<int>(all)) - 1;
     before += warp_sum(lane <= stop ? state & ~kState : Counts{0});
