@@ -36,6 +36,31 @@ else()
   message(STATUS "nvcc not found: no CUDA kernels")
 endif()
 
+# Registers, spills and shared memory of every kernel of the target in build/ptxas.txt; a kernel of
+# kernels/hot_kernels.txt that spills fails the build.
+function(paceline_record_ptxas target)
+  find_package(Python3 QUIET COMPONENTS Interpreter)
+  if(NOT Python3_FOUND)
+    message(STATUS "python3 not found: no ptxas.txt, and no check that hot kernels do not spill")
+    return()
+  endif()
+  set(script ${PROJECT_SOURCE_DIR}/tools/ptxas.py)
+  set(hot ${PROJECT_SOURCE_DIR}/kernels/hot_kernels.txt)
+  set(compiler_cache ${CMAKE_CUDA_COMPILER_LAUNCHER})
+  if(NOT compiler_cache AND PACELINE_CCACHE)
+    set(compiler_cache ${PACELINE_CCACHE})
+  endif()
+  set_target_properties(${target} PROPERTIES
+    CUDA_COMPILER_LAUNCHER "${Python3_EXECUTABLE};${script};run;${compiler_cache}")
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/ptxas.txt
+    COMMAND Python3::Interpreter ${script} report ${CMAKE_BINARY_DIR}/ptxas.txt ${hot}
+            $<TARGET_OBJECTS:${target}>
+    DEPENDS ${script} ${hot} $<TARGET_OBJECTS:${target}>
+    COMMAND_EXPAND_LISTS VERBATIM COMMENT "Figures of kernels: ptxas.txt")
+  add_custom_target(${target}_ptxas ALL DEPENDS ${CMAKE_BINARY_DIR}/ptxas.txt)
+endfunction()
+
 # `paceline bench` times with Google Benchmark where it is found, else with a loop of its own that gives
 # the same figures; OFF spares the program the shared library.
 set(PACELINE_GOOGLE_BENCHMARK AUTO CACHE STRING "Google Benchmark below paceline bench: AUTO, ON, OFF")
@@ -76,6 +101,7 @@ if(PACELINE_HAVE_CUDA)
   target_compile_definitions(paceline_cuda PRIVATE PACELINE_HAVE_CUDA)
   target_compile_options(paceline_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Wno-deprecated-gpu-targets>)
+  paceline_record_ptxas(paceline_cuda)
   target_link_libraries(paceline_cuda PRIVATE CUDA::cudart_static)
   target_link_libraries(paceline_kernels PUBLIC paceline_cuda CUDA::cudart_static ${CMAKE_DL_LIBS})
 else()
