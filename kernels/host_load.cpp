@@ -64,6 +64,7 @@ void HostMonitor::add(const HostReading& reading) {
 }
 
 HostLoad HostMonitor::between(const HostReading& start, const HostReading& now) {
+  if (start.wall > readings_.back().wall) add(start);
   HostReading from = start;
   for (auto r = readings_.rbegin(); r != readings_.rend() && now.wall - from.wall < kWindow; ++r)
     if (r->wall < from.wall) from = *r;
