@@ -62,7 +62,7 @@ template <int W, class T>
 __device__ void add_listed(const T* dy, int columns, const int* list, int count, float (&sums)[W]) {
   constexpr int kAtOnce = 4;
   for (int k = 0; k < count; k += kAtOnce) {
-    Pack<T, W> packs[kAtOnce];
+    Pack<T, W> packs[kAtOnce] = {};
     PACELINE_UNROLL
     for (int a = 0; a < kAtOnce; ++a) {
       if (k + a < count) packs[a] = read_once<W>(dy + std::int64_t{list[k + a]} * columns);
