@@ -69,7 +69,6 @@ __device__ void add_listed(const T* dy, int columns, const int* list, int count,
     }
     PACELINE_UNROLL
     for (int a = 0; a < kAtOnce; ++a) {
-      if (k + a >= count) continue;
       for (int j = 0; j < W; ++j) sums[j] += static_cast<float>(packs[a].value[j]);
     }
   }
