@@ -26,6 +26,7 @@ constexpr std::array kKinds{
     KernelKind{"softmax", Curve, "rows columns"},
     KernelKind{"rope", Curve, "rows heads head_dim"},
     KernelKind{"cross-entropy", Curve, "rows vocab", "chunk"},
+    KernelKind{"cross-entropy-chunk", Curve, "rows chunk", "vocab"},
     KernelKind{"embedding", Curve, "rows columns", "vocab"},
     KernelKind{"adamw", Curve, "parameters"},
     KernelKind{"sgd", Curve, "parameters"},

@@ -113,7 +113,7 @@ TEST_CASE("errors of samples name file, line and column", "[sample]") {
       {changed("0.000125", "-1"), "median_s"},
       {changed("0.000125", "0"), "median_s"},
       {changed("0.000125", "NaN"), "invalid literal"},
-      {changed("0.000125", "1e999"), "median_s"},
+      {changed("0.000125", "1e999"), "number overflow"},
       {changed("0.000125", "\"0.1\""), "without quotes"},
       {changed("0.00012,", "0.5,"), "min_s: is above the median"},
       {changed("\"m\":4096", "\"m\":-1"), "extents.m"},
