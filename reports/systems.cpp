@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "models/cost/memory.hpp"
 #include "models/cost/sparse_collective.hpp"
 #include "models/scenario/scenario.hpp"
 #include "sim/engine/simgrid.hpp"
