@@ -21,8 +21,8 @@ enum class Use : std::uint8_t { In, Out, InOut, Scratch };
 /// How the driver fills inputs: normal with standard deviation `scale`; uniform in [0, scale);
 /// whole numbers in [0, scale); all `scale`; offsets of pieces that cover [0, scale]: whole numbers
 /// ascending from 0 to scale, in equal steps or cut at random places (empty pieces among them);
-/// standard normal at exactly `scale` places and zero elsewhere; distinct whole numbers below scale,
-/// rising; whole numbers of which each bit is set with probability `scale`.
+/// standard normal at exactly `scale` places and zero elsewhere; distinct whole numbers below
+/// scale, rising; whole numbers of which each bit is set with probability `scale`.
 enum class Fill : std::uint8_t {
   Normal,
   Uniform,

@@ -43,8 +43,7 @@ const Place& place();  ///< of the running fiber
 /// Waits until all threads of the block that have not ended are here, at the same place in the
 /// source.
 void wait_for_block(std::source_location here);
-/// Waits until all threads of the warp in `mask` are here with the same mask. The lowest of them
-/// goes on first.
+/// Waits until all threads of the warp in `mask` are here with the same mask.
 void wait_for_warp(std::uint32_t mask);
 /// 32 places of 8 bytes that the running thread's warp shares.
 std::uint64_t* exchange();

@@ -139,11 +139,12 @@ OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document)
     if (choice.keeps_master)
       choice.master = fields.choice<Precision>("master", kPrecisions, Precision::Fp32);
     choice.states = fields.choice<Precision>("states", kPrecisions, Precision::Fp32);
-    choice.kernel = fields.choice<OptimizerKernel>("kernel", kOptimizerKernels,
-                                                   OptimizerKernel::Framework);
+    choice.kernel =
+        fields.choice<OptimizerKernel>("kernel", kOptimizerKernels, OptimizerKernel::Framework);
     choice.efficiency = fields.number("efficiency", 0.01, 1, 1);
     if (fields.has("efficiency") && choice.kernel == OptimizerKernel::Framework)
-      fields.fail("efficiency", "means nothing with kernel: framework", "kernel: fused or epilogue");
+      fields.fail("efficiency", "means nothing with kernel: framework",
+                  "kernel: fused or epilogue");
     choice.ember_tables = fields.choice<bool>("tables", kTableOptimizers, false);
     choice.norm_barrier = fields.flag("norm_barrier", true);
     fields.done();

@@ -47,10 +47,10 @@ struct OptimizerChoice {
   Precision master = Precision::Fp32;
   Precision states = Precision::Fp32;
   bool keeps_master = true;  ///< false (`master: none`): the weights themselves are updated
-  /// How the step runs: `framework` with its unscaling, norm, clipping and copies; `fused` one kernel
-  /// that moves weights, gradients and states once; `epilogue` the same inside the product that
-  /// makes the weight gradient, which is never stored (FORGE). `efficiency`: share of the rate of
-  /// streaming kernels that `fused` and `epilogue` reach.
+  /// How the step runs: `framework` with its unscaling, norm, clipping and copies; `fused` one
+  /// kernel that moves weights, gradients and states once; `epilogue` the same inside the product
+  /// that makes the weight gradient, which is never stored (FORGE). `efficiency`: share of the rate
+  /// of streaming kernels that `fused` and `epilogue` reach.
   OptimizerKernel kernel = OptimizerKernel::Framework;
   double efficiency = 1;
   /// Optimizer of the token tables (embedding and head): as the others, or Ember's factored second
