@@ -36,7 +36,8 @@ else()
   message(STATUS "nvcc not found: no CUDA kernels")
 endif()
 
-paceline_library(kernels DEPENDS base EXCLUDE cuda/backend.cpp cuda/absent.cpp)
+paceline_library(kernels DEPENDS base
+  EXCLUDE cuda/backend.cpp cuda/absent.cpp collective/mpi_module.cpp)
 target_sources(paceline_kernels PRIVATE ${simt_sources})
 if(PACELINE_HAVE_CUDA)
   target_sources(paceline_kernels PRIVATE kernels/cuda/backend.cpp)
