@@ -36,8 +36,11 @@ else()
   message(STATUS "nvcc not found: no CUDA kernels")
 endif()
 
+# What knows scenarios and programs is a library of its own (train.cmake).
+file(GLOB train_sources RELATIVE ${PROJECT_SOURCE_DIR}/kernels CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/kernels/train/*.cpp)
 paceline_library(kernels DEPENDS base
-  EXCLUDE cuda/backend.cpp cuda/absent.cpp collective/mpi_module.cpp)
+  EXCLUDE cuda/backend.cpp cuda/absent.cpp collective/mpi_module.cpp ${train_sources})
 target_sources(paceline_kernels PRIVATE ${simt_sources})
 if(PACELINE_HAVE_CUDA)
   target_sources(paceline_kernels PRIVATE kernels/cuda/backend.cpp)
