@@ -32,11 +32,6 @@ struct Warp {
   std::uint64_t exchange[32] = {};
 };
 
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "simt: %s\n", what);
-  std::abort();
-}
-
 /// One block at a time; fibers and their stacks are kept between blocks and launches.
 class Block {
  public:
@@ -176,6 +171,10 @@ class Block {
 
 }  // namespace
 
+void fail(const char* what) {
+  std::fprintf(stderr, "simt: %s\n", what);
+  std::abort();
+}
 const Place& place() { return Block::instance().current().place; }
 void wait_for_block() { Block::instance().wait(State::AtBlock); }
 void wait_for_warp(std::uint32_t mask) { Block::instance().wait(State::AtWarp, mask); }

@@ -18,6 +18,10 @@ struct dim3 {
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
 
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+
 #define __global__
 #define __device__
 #define __host__
@@ -48,6 +52,27 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream,
             const Arguments&... arguments) {
   run_grid(grid, block, shared_bytes, [&] { kernel(static_cast<Parameters>(arguments)...); });
+}
+
+inline void copy_async(void* to, const void* from, std::size_t bytes, Stream) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+/// Prints what a kernel did that a device would not do, and aborts.
+[[noreturn]] void fail(const char* what);
+
+/// A load or store of a whole T, which a device wants aligned.
+template <class T>
+T read_aligned(const T* from) {
+  if (reinterpret_cast<std::uintptr_t>(from) % alignof(T) != 0) fail("a misaligned load");
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+template <class T>
+void write_aligned(T* to, const T& value) {
+  if (reinterpret_cast<std::uintptr_t>(to) % alignof(T) != 0) fail("a misaligned store");
+  std::memcpy(to, &value, sizeof value);
 }
 
 template <class T>
@@ -148,6 +173,18 @@ T atomicCAS(T* at, T expected, T value) {
   const T old = *at;
   if (old == expected) *at = value;
   return old;
+}
+template <class T>
+T __ldg(const T* from) {
+  return paceline::kernels::simt::read_aligned(from);
+}
+template <class T>
+T __ldcs(const T* from) {
+  return paceline::kernels::simt::read_aligned(from);
+}
+template <class T>
+void __stcs(T* to, const T& value) {
+  paceline::kernels::simt::write_aligned(to, value);
 }
 inline void __threadfence() {}
 inline int __popc(std::uint32_t x) { return std::popcount(x); }
