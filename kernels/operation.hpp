@@ -19,8 +19,9 @@ struct Case {
 
 enum class Use : std::uint8_t { In, Out, InOut, Scratch };
 /// How the driver fills inputs: normal with standard deviation `scale`; uniform in [0, scale);
-/// whole numbers in [0, scale); all `scale`.
-enum class Fill : std::uint8_t { Normal, Uniform, Whole, Constant };
+/// whole numbers in [0, scale); all `scale`; offsets of pieces that cover [0, scale]: whole numbers
+/// ascending from 0 to scale, in equal steps or cut at random places (empty pieces among them).
+enum class Fill : std::uint8_t { Normal, Uniform, Whole, Constant, Steps, Cuts };
 
 /// One argument. Out and Scratch are poisoned before a run (NaN, or 0xee bytes for integers).
 struct TensorSpec {

@@ -8,11 +8,19 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/simt/mma.hpp"
+
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
 #endif
 
 namespace paceline::kernels::simt {
+
+void fail(const char* what) {
+  std::fprintf(stderr, "simt: %s\n", what);
+  std::abort();
+}
+
 namespace {
 
 constexpr std::size_t kStack = 128 * 1024;
@@ -45,6 +53,7 @@ class Block {
     for (std::size_t t = 0; t < threads; ++t) start(t, grid, block_index, size);
     while (step()) {
     }
+    if (copies_under_way()) fail("a thread ended without waiting for its asynchronous copies");
   }
 
   Fiber& current() { return *fibers_[running_]; }

@@ -39,11 +39,14 @@ const Place& place();  ///< of the running fiber
 
 /// Waits until all threads of the block that have not ended are here.
 void wait_for_block();
-/// Waits until all threads of the warp in `mask` are here with the same mask.
+/// Waits until all threads of the warp in `mask` are here with the same mask. The lowest of them
+/// goes on first.
 void wait_for_warp(std::uint32_t mask);
 /// 32 places of 8 bytes that the running thread's warp shares.
 std::uint64_t* exchange();
 void* shared_memory();
+/// Prints what a kernel did wrong and aborts.
+[[noreturn]] void fail(const char* what);
 
 /// Runs body once for every thread of every block. Shared memory starts as 0xee bytes.
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body);
