@@ -59,15 +59,10 @@ std::size_t size_of(DType type) {
   return static_cast<std::size_t>(bytes);
 }
 
-template <Reduction How>
-void bf16_operation(void* in, void* inout, int* count, MPI_Datatype*) {
-  reduce_bf16(static_cast<const std::uint16_t*>(in), static_cast<std::uint16_t*>(inout),
+template <class Float, Reduction How>
+void float_operation(void* in, void* inout, int* count, MPI_Datatype*) {
+  reduce_into(static_cast<const Float*>(in), static_cast<Float*>(inout),
               static_cast<std::size_t>(*count), How);
-}
-template <Reduction How>
-void f16_operation(void* in, void* inout, int* count, MPI_Datatype*) {
-  reduce_f16(static_cast<const numeric::fp16*>(in), static_cast<numeric::fp16*>(inout),
-             static_cast<std::size_t>(*count), How);
 }
 
 MPI_Op made(MPI_User_function* function) {
@@ -77,9 +72,10 @@ MPI_Op made(MPI_User_function* function) {
 }
 
 MPI_Op operation_of(DType type, Reduction how) {
+  using numeric::bf16, numeric::fp16;
   static const MPI_Op own[] = {
-      made(bf16_operation<Reduction::Sum>), made(bf16_operation<Reduction::Max>),
-      made(f16_operation<Reduction::Sum>), made(f16_operation<Reduction::Max>)};
+      made(float_operation<bf16, Reduction::Sum>), made(float_operation<bf16, Reduction::Max>),
+      made(float_operation<fp16, Reduction::Sum>), made(float_operation<fp16, Reduction::Max>)};
   const bool sum = how == Reduction::Sum;
   if (type == DType::Bf16) return own[sum ? 0 : 1];
   if (type == DType::F16) return own[sum ? 2 : 3];

@@ -67,7 +67,7 @@ std::vector<std::string> mpirun_command(int ranks, std::span<char* const> argv) 
                                  "--bind-to",   ranks <= core_count() ? "core" : "none"};
   if (::geteuid() == 0) words.insert(words.begin() + 1, "--allow-run-as-root");
   // Without a remote shell to look for: all ranks are here. Ranks print no stack traces.
-  for (const char* w : {"--mca", "plm", "isolated", "--mca", "opal_signal", "none"})
+  for (const char* w : {"--mca", "plm", "isolated", "--mca", "opal_signal", ""})
     words.emplace_back(w);
   if (!may_read_other_processes())
     for (const char* w : {"--mca", "btl_vader_single_copy_mechanism", "none"})
