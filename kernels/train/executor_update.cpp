@@ -39,8 +39,7 @@ void Executor::sum_tied(std::span<Stage* const> stages) {
     if (stage->layout.tied < 0) continue;
     const Tensor own = gradients(*stage).of(stage->layout.tied);
     if (!sum) sum = device_.zeros(own.count);
-    if (holders.front() == place_.pipeline)
-      device_.copy(added(context(), sum, own).floats(), sum.floats());
+    if (holders.front() == place_.pipeline) accumulate(context(), own, sum.floats());
   }
   if (!sum) return;
   if (groups_.ends)

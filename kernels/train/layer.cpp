@@ -40,7 +40,7 @@ Block mlp_backward(const Context& c, const LayerLayout& l, const Values& weights
   }
   Block sum = linear_backward(c, l.up, weights, r.d_up.floats());
   if (l.shape.gated)
-    sum = added(c, std::move(sum), linear_backward(c, l.gate, weights, r.d_gate.floats()));
+    sum = added(c, sum.floats(), linear_backward(c, l.gate, weights, r.d_gate.floats()).floats());
   sum_over_tensor_ranks(c, sum.floats());
   return sum;
 }
@@ -58,8 +58,8 @@ Block attention_backward_branch(const Context& c, const LayerLayout& l, const Va
   rotate_back(c, r.d_query, l.shape.heads, l.shape.head_dim);
   rotate_back(c, r.d_key, l.shape.kv_heads, l.shape.head_dim);
   Block sum = linear_backward(c, l.query, weights, r.d_query.floats());
-  sum = added(c, std::move(sum), linear_backward(c, l.key, weights, r.d_key.floats()));
-  sum = added(c, std::move(sum), linear_backward(c, l.value, weights, r.d_value.floats()));
+  sum = added(c, sum.floats(), linear_backward(c, l.key, weights, r.d_key.floats()).floats());
+  sum = added(c, sum.floats(), linear_backward(c, l.value, weights, r.d_value.floats()).floats());
   sum_over_tensor_ranks(c, sum.floats());
   return sum;
 }
@@ -69,28 +69,20 @@ Block attention_backward_branch(const Context& c, const LayerLayout& l, const Va
 Block layer_forward(const Context& c, const LayerLayout& l, const Values& weights, LayerRecord& r,
                     Block x) {
   r.x = std::move(x);
-  r.middle = c.device.take(r.x.count());
-  add(c, r.x.floats(), attention_branch(c, l, weights, r).floats(), r.middle.floats());
-  Block output = c.device.take(r.x.count());
-  add(c, r.middle.floats(), mlp_branch(c, l, weights, r).floats(), output.floats());
-  return output;
+  r.middle = added(c, r.x.floats(), attention_branch(c, l, weights, r).floats());
+  return added(c, r.middle.floats(), mlp_branch(c, l, weights, r).floats());
 }
 
 Block layer_backward(const Context& c, const LayerLayout& l, const Values& weights, LayerRecord& r,
                      Block d_output) {
   r.d_output = std::move(d_output);
-  r.d_middle = c.device.take(r.d_output.count());
-  add(c, r.d_output.floats(),
-      norm_backward(c, l.before_mlp, weights, r.middle.floats(), r.before_mlp,
-                    mlp_backward(c, l, weights, r))
-          .floats(),
-      r.d_middle.floats());
-  Block d_x = c.device.take(r.d_output.count());
-  add(c, r.d_middle.floats(),
-      norm_backward(c, l.before_attention, weights, r.x.floats(), r.before_attention,
-                    attention_backward_branch(c, l, weights, r))
-          .floats(),
-      d_x.floats());
+  const Block mlp = norm_backward(c, l.before_mlp, weights, r.middle.floats(), r.before_mlp,
+                                  mlp_backward(c, l, weights, r));
+  r.d_middle = added(c, r.d_output.floats(), mlp.floats());
+  const Block attention = norm_backward(c, l.before_attention, weights, r.x.floats(),
+                                        r.before_attention,
+                                        attention_backward_branch(c, l, weights, r));
+  Block d_x = added(c, r.d_middle.floats(), attention.floats());
   for (Block* done : {&r.query, &r.key, &r.value, &r.lse, &r.gate, &r.up}) done->release();
   return d_x;
 }

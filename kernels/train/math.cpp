@@ -30,10 +30,17 @@ void sum_over_tensor_ranks(const Context& c, const Tensor& values) {
     all_reduce(*c.tensor, values, values, Reduction::Sum, c.device.stream());
 }
 
-Block added(const Context& c, const Block& a, const Block& b) {
-  Block sum = like(c, a);
-  add(c, a.floats(), b.floats(), sum.floats());
+void add(const Context& c, const Tensor& a, const Tensor& b, const Tensor& sum) {
+}
+
+Block added(const Context& c, const Tensor& a, const Tensor& b) {
+  Block sum = c.device.take(a.count);
+  add(c, a, b, sum.floats());
   return sum;
+}
+
+void accumulate(const Context& c, const Tensor& from, const Tensor& to) {
+  c.device.copy(added(c, from, to).floats(), to);
 }
 
 Block linear_forward(const Context& c, const Linear& l, const Values& weights, const Tensor& x) {
@@ -42,7 +49,10 @@ Block linear_forward(const Context& c, const Linear& l, const Values& weights, c
                {{"x", x}, {"w", weights.of(l.weight)}, {"y", y.floats()}});
   if (l.partial) sum_over_tensor_ranks(c, y.floats());
   if (l.bias < 0) return y;
-  return with_bias(c, std::move(y), weights.of(l.bias));
+  Block biased = like(c, y);
+  c.device.run("bias", "forward", rows_shape(c.shape.rows(), l.outputs),
+               {{"x", y.floats()}, {"b", weights.of(l.bias)}, {"y", biased.floats()}});
+  return biased;
 }
 
 Block linear_backward(const Context& c, const Linear& l, const Values& weights, const Tensor& d_y) {
@@ -56,7 +66,11 @@ void linear_weight_gradient(const Context& c, const Linear& l, const Tensor& x, 
                             const Values& gradients) {
   c.device.run("gemm", "weight-gradient", product_shape(c, l),
                {{"dy", d_y}, {"x", x}, {"dw", gradients.of(l.weight)}});
-  if (l.bias >= 0) add_bias_gradient(c, d_y, gradients.of(l.bias));
+  if (l.bias < 0) return;
+  const Block sum = c.device.take(l.outputs);
+  c.device.run("bias", "weight-gradient", rows_shape(c.shape.rows(), l.outputs),
+               {{"dy", d_y}, {"db", sum.floats()}});
+  accumulate(c, sum.floats(), gradients.of(l.bias));
 }
 
 Block attention_forward(const Context& c, const AttentionShape& a, const Block& query,

@@ -23,9 +23,10 @@ struct Values {
 
 /// In place, over the tensor-parallel group.
 void sum_over_tensor_ranks(const Context&, const Tensor& values);
-/// sum = a + b; `sum` is neither.
 void add(const Context&, const Tensor& a, const Tensor& b, const Tensor& sum);
-Block added(const Context&, const Block& a, const Block& b);
+Block added(const Context&, const Tensor& a, const Tensor& b);
+/// to += from
+void accumulate(const Context&, const Tensor& from, const Tensor& to);
 
 /// y [rows, outputs] of x [rows, inputs], summed over the group where the layer is partial.
 Block linear_forward(const Context&, const Linear&, const Values& weights, const Tensor& x);

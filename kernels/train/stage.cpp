@@ -20,7 +20,7 @@ std::vector<std::int32_t> places_of(const GptShape& shape) {
 Block embed(const Context& c, const StageLayout& layout, const Values& weights, StageRecord& r) {
   Block x = gather_rows(c, weights.of(layout.tokens), r.tokens);
   if (layout.positions >= 0)
-    x = added(c, x, gather_rows(c, weights.of(layout.positions), r.places));
+    x = added(c, x.floats(), gather_rows(c, weights.of(layout.positions), r.places).floats());
   if (layout.embedding_norm.weight < 0) return x;
   r.embedded = std::move(x);
   norm_forward(c, layout.embedding_norm, weights, r.embedded.floats(), r.embedding_norm);
