@@ -39,11 +39,20 @@ endif()
 # What knows scenarios and programs is a library of its own (train.cmake).
 file(GLOB train_sources RELATIVE ${PROJECT_SOURCE_DIR}/kernels CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/kernels/train/*.cpp)
-paceline_library(kernels DEPENDS base
-  EXCLUDE cuda/backend.cpp cuda/absent.cpp collective/mpi_module.cpp ${train_sources})
+set(cuda_host backend.cpp cublaslt.cpp multiply.cpp)
+list(TRANSFORM cuda_host PREPEND cuda/)
+set(avx2 gemm/eigen_product_avx2_cpu.cpp)
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(not_here ${avx2})
+endif()
+paceline_library(kernels DEPENDS base LIBRARIES Eigen3::Eigen ${CMAKE_DL_LIBS}
+  EXCLUDE ${cuda_host} cuda/absent.cpp collective/mpi_module.cpp ${not_here} ${train_sources})
+# Chosen at run time by what the processor has.
+set_source_files_properties(kernels/${avx2} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
 target_sources(paceline_kernels PRIVATE ${simt_sources})
 if(PACELINE_HAVE_CUDA)
-  target_sources(paceline_kernels PRIVATE kernels/cuda/backend.cpp)
+  list(TRANSFORM cuda_host PREPEND kernels/)
+  target_sources(paceline_kernels PRIVATE ${cuda_host})
   target_compile_definitions(paceline_kernels PUBLIC PACELINE_HAVE_CUDA)
   target_include_directories(paceline_kernels PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   add_library(paceline_cuda STATIC ${cuda_sources})
