@@ -78,7 +78,7 @@ Block Device::copy_of(const Tensor& values) {
 void Device::copy(const Tensor& from, const Tensor& to) {
   PACELINE_CHECK(from.count == to.count);
   run("copy-d2d", "forward", {{"bytes", from.count * std::int64_t{kElement}}},
-      {{"x", from}, {"y", to}});
+      {{"from", {from.data, DType::U32, from.count}}, {"to", {to.data, DType::U32, to.count}}});
 }
 
 void Device::give(Buffer buffer) {

@@ -4,12 +4,14 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "kernels/train/memory.hpp"
 
 namespace paceline::kernels::train {
 namespace {
 
 /// Refuses what cannot run before anything is made.
 const Job& checked(const Job& job) {
+  GptShape shape = gpt_shape(job.scenario, 0);
   const int ranks = job.plan.world_size, there = job.world.size();
   if (there != ranks)
     throw base::Error(models::where(job.scenario, "parallel"),
@@ -20,8 +22,12 @@ const Job& checked(const Job& job) {
   check_trainable(job.program, where);
   PACELINE_CHECK(std::ssize(job.program.order) == job.scenario.parallel.pp);
   PACELINE_CHECK(job.program.stages == std::ssize(job.plan.stages));
-  const bool updates = plan_rank(job.program, 0, false).updates;
-  if (job.scenario.model.tied && updates) check_tied_updates(job.program, where);
+  const Place place = place_of(job.plan.meshes.front(), job.world.rank());
+  const RankPlan rank = plan_rank(job.program, place.pipeline, false);
+  if (job.scenario.model.tied && rank.updates) check_tied_updates(job.program, where);
+  shape.recompute = shape.recompute || rank.recomputes;
+  check_memory(needed_bytes(shape, job.plan, job.program, job.optimizer, place.pipeline),
+               job.backend, models::where(job.scenario, "model"));
   return job;
 }
 
@@ -39,6 +45,7 @@ Executor::Executor(const Job& job)
       place_(place_of(job.plan.meshes.front(), job.world.rank())),
       shape_(gpt_shape(job.scenario, place_.tensor)),
       device_(job.backend),
+      tables_(make_tables(device_, shape_)),
       placement_(sim::placement_of(job.program)),
       groups_(make_groups(job.world, job.plan.meshes.front(), placement_)),
       channels_(device_, job.world, job.plan.meshes.front(), message_pairs(job.program),

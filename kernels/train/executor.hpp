@@ -58,7 +58,9 @@ class Executor {
   };
   using Key = std::pair<int, int>;  ///< stage, microbatch
 
-  Context context() { return {device_, shape_, groups_.tensor ? &*groups_.tensor : nullptr}; }
+  Context context() {
+    return {device_, shape_, tables_, groups_.tensor ? &*groups_.tensor : nullptr};
+  }
   Values weights(Stage& stage, int version);
   Values gradients(Stage& stage) { return {stage.layout, stage.gradients.floats()}; }
 
@@ -85,6 +87,7 @@ class Executor {
   Place place_;
   GptShape shape_;
   Device device_;
+  Tables tables_;
   sim::Placement placement_;
   Groups groups_;
   Channels channels_;

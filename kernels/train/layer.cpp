@@ -21,26 +21,16 @@ Block attention_branch(const Context& c, const LayerLayout& l, const Values& wei
 
 Block mlp_branch(const Context& c, const LayerLayout& l, const Values& weights, LayerRecord& r) {
   norm_forward(c, l.before_mlp, weights, r.middle.floats(), r.before_mlp);
-  const Block& input = r.before_mlp.y;
-  r.up = linear_forward(c, l.up, weights, input.floats());
-  if (l.shape.gated) r.gate = linear_forward(c, l.gate, weights, input.floats());
-  r.active = l.shape.gated ? swiglu_forward(c, r.gate, r.up) : gelu_forward(c, r.up);
+  r.up = linear_forward(c, l.up, weights, r.before_mlp.y.floats());
+  r.active = activate(c, l.shape, r.up);
   return linear_forward(c, l.down, weights, r.active.floats());
 }
 
 /// From the gradient of the layer's output to that of the norm's output, summed over the group.
 Block mlp_backward(const Context& c, const LayerLayout& l, const Values& weights, LayerRecord& r) {
   const Block d_active = linear_backward(c, l.down, weights, r.d_output.floats());
-  if (!l.shape.gated) {
-    r.d_up = gelu_backward(c, r.up, d_active);
-  } else {
-    r.d_up = c.device.take(r.up.count());
-    r.d_gate = c.device.take(r.gate.count());
-    swiglu_backward(c, r.gate, r.up, d_active, r.d_gate, r.d_up);
-  }
+  r.d_up = activate_backward(c, l.shape, r.up, d_active);
   Block sum = linear_backward(c, l.up, weights, r.d_up.floats());
-  if (l.shape.gated)
-    sum = added(c, sum.floats(), linear_backward(c, l.gate, weights, r.d_gate.floats()).floats());
   sum_over_tensor_ranks(c, sum.floats());
   return sum;
 }
@@ -83,7 +73,7 @@ Block layer_backward(const Context& c, const LayerLayout& l, const Values& weigh
                                         r.before_attention,
                                         attention_backward_branch(c, l, weights, r));
   Block d_x = added(c, r.d_middle.floats(), attention.floats());
-  for (Block* done : {&r.query, &r.key, &r.value, &r.lse, &r.gate, &r.up}) done->release();
+  for (Block* done : {&r.query, &r.key, &r.value, &r.lse, &r.up}) done->release();
   return d_x;
 }
 
@@ -94,7 +84,6 @@ void layer_weight_gradients(const Context& c, const LayerLayout& l, const LayerR
   };
   linear(l.down, r.active, r.d_output);
   linear(l.up, r.before_mlp.y, r.d_up);
-  if (l.shape.gated) linear(l.gate, r.before_mlp.y, r.d_gate);
   norm_weight_gradient(c, l.before_mlp, r.middle.floats(), r.before_mlp, gradients);
   linear(l.out, r.attended, r.d_middle);
   linear(l.query, r.before_attention.y, r.d_query);

@@ -11,7 +11,7 @@ struct LayerRecord {
   NormRecord before_attention, before_mlp;
   Block query, key, value, attended, lse;  ///< queries and keys after rotation
   Block middle;                            ///< after attention and its residual
-  Block gate, up, active;                  ///< MLP: before and after the activation
+  Block up, active;                        ///< MLP: before and after the activation
   /// Gradients of the outputs of linear layers: of query, key, value; of `middle`, which is that of
   /// the attention's projection; of gate and up; of the layer's output, which is that of `down`.
   Block d_query, d_key, d_value, d_middle, d_gate, d_up, d_output;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/train/math.hpp"
 
+#include <cmath>
+
+#include "kernels/rope/rope.hpp"
+
 namespace paceline::kernels::train {
 namespace {
 
@@ -18,7 +22,42 @@ Shape attention_shape(const Context& c, const AttentionShape& a) {
 }
 Block like(const Context& c, const Block& block) { return c.device.take(block.count()); }
 
+void turn(const Context& c, Block& x, std::int64_t heads, std::int64_t head_dim, bool forward) {
+  const auto angles = c.tables.angles.find(head_dim);
+  if (angles == c.tables.angles.end()) return;
+  Block y = like(c, x);
+  c.device.run("rope", forward ? "forward" : "input-gradient",
+               {{"rows", c.shape.rows()}, {"heads", heads}, {"head_dim", head_dim}},
+               {{forward ? "x" : "dy", x.floats()},
+                {"cos", angles->second.cosines.floats()},
+                {"sin", angles->second.sines.floats()},
+                {forward ? "y" : "dx", y.floats()}});
+  x = std::move(y);
+}
+
 }  // namespace
+
+Tables make_tables(Device& device, const GptShape& shape) {
+  Tables tables;
+  tables.zeros = device.zeros(shape.hidden);
+  for (const LayerShape& layer : shape.layers) {
+    if (shape.positions > 0 || tables.angles.count(layer.head_dim) > 0) continue;
+    const std::int64_t half = layer.head_dim / 2;
+    std::vector<float> cosines, sines;
+    for (std::int64_t row = 0; row < shape.rows(); ++row) {
+      for (std::int64_t i = 0; i < half; ++i) {
+        const double angle = rope_angle(row % shape.sequence, i, layer.head_dim);
+        cosines.push_back(static_cast<float>(std::cos(angle)));
+        sines.push_back(static_cast<float>(std::sin(angle)));
+      }
+    }
+    Tables::Angles& angles = tables.angles[layer.head_dim];
+    angles = {device.take(std::ssize(cosines)), device.take(std::ssize(sines))};
+    device.to_device(angles.cosines.floats(), cosines);
+    device.to_device(angles.sines.floats(), sines);
+  }
+  return tables;
+}
 
 Tensor Values::of(int parameter) const {
   const Parameter& p = layout.parameters[static_cast<std::size_t>(parameter)];
@@ -30,17 +69,14 @@ void sum_over_tensor_ranks(const Context& c, const Tensor& values) {
     all_reduce(*c.tensor, values, values, Reduction::Sum, c.device.stream());
 }
 
-void add(const Context& c, const Tensor& a, const Tensor& b, const Tensor& sum) {
+void accumulate(const Context& c, const Tensor& from, const Tensor& to) {
+  c.device.run("add", "forward", {{"count", to.count}}, {{"a", to}, {"b", from}, {"y", to}});
 }
 
 Block added(const Context& c, const Tensor& a, const Tensor& b) {
   Block sum = c.device.take(a.count);
-  add(c, a, b, sum.floats());
+  c.device.run("add", "forward", {{"count", a.count}}, {{"a", a}, {"b", b}, {"y", sum.floats()}});
   return sum;
-}
-
-void accumulate(const Context& c, const Tensor& from, const Tensor& to) {
-  c.device.copy(added(c, from, to).floats(), to);
 }
 
 Block linear_forward(const Context& c, const Linear& l, const Values& weights, const Tensor& x) {
@@ -73,6 +109,13 @@ void linear_weight_gradient(const Context& c, const Linear& l, const Tensor& x, 
   accumulate(c, sum.floats(), gradients.of(l.bias));
 }
 
+void rotate(const Context& c, Block& x, std::int64_t heads, std::int64_t head_dim) {
+  turn(c, x, heads, head_dim, true);
+}
+void rotate_back(const Context& c, Block& d_x, std::int64_t heads, std::int64_t head_dim) {
+  turn(c, d_x, heads, head_dim, false);
+}
+
 Block attention_forward(const Context& c, const AttentionShape& a, const Block& query,
                         const Block& key, const Block& value, Block& lse) {
   Block attended = like(c, query);
@@ -98,6 +141,65 @@ void attention_backward(const Context& c, const AttentionShape& a, const Attenti
                 {"dq", out.query.floats()},
                 {"dk", out.key.floats()},
                 {"dv", out.value.floats()}});
+}
+
+Block activate(const Context& c, const LayerShape& layer, const Block& x) {
+  Block y = c.device.take(c.shape.rows() * layer.ffn);
+  c.device.run(layer.gated ? "swiglu" : "gelu", "forward", rows_shape(c.shape.rows(), layer.ffn),
+               {{"x", x.floats()}, {"y", y.floats()}});
+  return y;
+}
+
+Block activate_backward(const Context& c, const LayerShape& layer, const Block& x,
+                        const Block& d_y) {
+  Block d_x = like(c, x);
+  c.device.run(layer.gated ? "swiglu" : "gelu", "input-gradient",
+               rows_shape(c.shape.rows(), layer.ffn),
+               {{"x", x.floats()}, {"dy", d_y.floats()}, {"dx", d_x.floats()}});
+  return d_x;
+}
+
+Block gather_rows(const Context& c, const Tensor& table, const Block& rows) {
+  const std::int64_t columns = c.shape.hidden;
+  Block y = c.device.take(rows.count() * columns);
+  c.device.run("embedding", "forward",
+               {{"rows", rows.count()}, {"vocab", table.count / columns}, {"columns", columns}},
+               {{"table", table}, {"tokens", rows.integers()}, {"y", y.floats()}});
+  return y;
+}
+
+void scatter_rows(const Context& c, const Tensor& gradient, const Block& rows, const Block& d_y) {
+  const std::int64_t columns = c.shape.hidden;
+  c.device.run("embedding", "weight-gradient",
+               {{"rows", rows.count()}, {"vocab", gradient.count / columns}, {"columns", columns}},
+               {{"tokens", rows.integers()}, {"dy", d_y.floats()}, {"dtable", gradient}});
+}
+
+LossRecord loss_forward(const Context& c, const Block& logits, const Block& targets) {
+  LossRecord record{c.device.take(c.shape.rows()), c.device.take(c.shape.rows())};
+  c.device.run("cross-entropy", "forward", {{"rows", c.shape.rows()}, {"vocab", c.shape.vocab}},
+               {{"logits", logits.floats()},
+                {"targets", targets.integers()},
+                {"loss", record.loss.floats()},
+                {"lse", record.lse.floats()}});
+  return record;
+}
+
+Block loss_backward(const Context& c, const Block& logits, const Block& targets,
+                    const LossRecord& record, double scale) {
+  Block d_logits = like(c, logits);
+  const Block d_loss = c.device.take(c.shape.rows());
+  c.device.to_device(d_loss.floats(),
+                     std::vector<float>(static_cast<std::size_t>(c.shape.rows()),
+                                        static_cast<float>(scale)));
+  c.device.run("cross-entropy", "input-gradient",
+               {{"rows", c.shape.rows()}, {"vocab", c.shape.vocab}},
+               {{"logits", logits.floats()},
+                {"targets", targets.integers()},
+                {"lse", record.lse.floats()},
+                {"dloss", d_loss.floats()},
+                {"dlogits", d_logits.floats()}});
+  return d_logits;
 }
 
 }  // namespace paceline::kernels::train

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <map>
+
 #include "kernels/collective/communicator.hpp"
 #include "kernels/train/parameters.hpp"
 
@@ -7,10 +9,22 @@
 /// a microbatch; everything is in fp32.
 namespace paceline::kernels::train {
 
+/// What does not change: cosines and sines of the positions' angles, by head_dim, and zeros for
+/// norms without bias.
+struct Tables {
+  struct Angles {
+    Block cosines, sines;  ///< [rows, head_dim / 2]
+  };
+  std::map<std::int64_t, Angles> angles;
+  Block zeros;  ///< [hidden]
+};
+Tables make_tables(Device& device, const GptShape& shape);
+
 /// What a rank computes with.
 struct Context {
   Device& device;
   const GptShape& shape;
+  const Tables& tables;
   const Communicator* tensor = nullptr;  ///< the tensor-parallel group; null: this rank alone
 };
 
@@ -23,7 +37,6 @@ struct Values {
 
 /// In place, over the tensor-parallel group.
 void sum_over_tensor_ranks(const Context&, const Tensor& values);
-void add(const Context&, const Tensor& a, const Tensor& b, const Tensor& sum);
 Block added(const Context&, const Tensor& a, const Tensor& b);
 /// to += from
 void accumulate(const Context&, const Tensor& from, const Tensor& to);
@@ -38,7 +51,9 @@ void linear_weight_gradient(const Context&, const Linear&, const Tensor& x, cons
 
 /// Output and statistics of a norm, and the gradient of the output once it is known.
 struct NormRecord {
-  Block y, mean, inverse, d_y;
+  Block y;
+  Block mean, inverse;  ///< [rows]; rmsnorm has no mean
+  Block d_y;
 };
 void norm_forward(const Context&, const Norm&, const Values& weights, const Tensor& x, NormRecord&);
 /// d_x of d_y, which the record keeps.
@@ -47,8 +62,8 @@ Block norm_backward(const Context&, const Norm&, const Values& weights, const Te
 void norm_weight_gradient(const Context&, const Norm&, const Tensor& x, const NormRecord&,
                           const Values& gradients);
 
-/// Rotary positions of [rows, heads, head_dim] in place, and the way back for gradients; nothing
-/// where positions are learned.
+/// Rotary positions of x [rows, heads, head_dim], and the way back for gradients; nothing where
+/// positions are learned.
 void rotate(const Context&, Block& x, std::int64_t heads, std::int64_t head_dim);
 void rotate_back(const Context&, Block& d_x, std::int64_t heads, std::int64_t head_dim);
 
@@ -67,11 +82,9 @@ struct AttentionGradients {
 void attention_backward(const Context&, const AttentionShape&, const AttentionInputs&,
                         const Block& d_attended, const AttentionGradients&);
 
-Block gelu_forward(const Context&, const Block& x);
-Block gelu_backward(const Context&, const Block& x, const Block& d_y);
-Block swiglu_forward(const Context&, const Block& gate, const Block& up);
-void swiglu_backward(const Context&, const Block& gate, const Block& up, const Block& d_y,
-                     const Block& d_gate, const Block& d_up);
+/// GELU of x [rows, ffn], or SwiGLU of x [rows, 2 ffn], gate and up side by side.
+Block activate(const Context&, const LayerShape&, const Block& x);
+Block activate_backward(const Context&, const LayerShape&, const Block& x, const Block& d_y);
 
 /// Rows of a table [entries, hidden].
 Block gather_rows(const Context&, const Tensor& table, const Block& rows);

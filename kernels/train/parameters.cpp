@@ -20,16 +20,17 @@ class Maker {
   Maker(const GptShape& shape, StageLayout& layout) : shape_(shape), layout_(layout) {}
 
   int matrix(const std::string& name, std::int64_t rows, std::int64_t columns, Cut cut,
-             double deviation) {
-    Parameter p = held(name, rows, columns, cut);
+             double deviation, std::int64_t pieces = 1) {
+    Parameter p = held(name, rows, columns, cut, pieces);
     p.deviation = deviation;
     p.decays = true;
     return add(p);
   }
   /// `held_rows` elements of a vector, one of the group's equal parts where it is cut.
-  int vector(const std::string& name, std::int64_t held_rows, bool cut, double value) {
+  int vector(const std::string& name, std::int64_t held_rows, bool cut, double value,
+             std::int64_t pieces = 1) {
     const std::int64_t parts = cut ? shape_.tensor_ranks : 1;
-    Parameter p = held(name, held_rows * parts, 1, cut ? Cut::Rows : Cut::None);
+    Parameter p = held(name, held_rows * parts, 1, cut ? Cut::Rows : Cut::None, pieces);
     p.mean = value;
     return add(p);
   }
@@ -40,11 +41,12 @@ class Maker {
     return norm;
   }
   /// By rows: this rank makes `outputs` of the outputs.
-  Linear by_rows(const std::string& name, std::int64_t outputs, bool bias) {
+  Linear by_rows(const std::string& name, std::int64_t outputs, bool bias,
+                 std::int64_t pieces = 1) {
     Linear l{-1, -1, shape_.hidden, outputs, false};
     l.weight = matrix(name + ".weight", outputs * shape_.tensor_ranks, shape_.hidden, Cut::Rows,
-                      kDeviation);
-    if (bias) l.bias = vector(name + ".bias", outputs, true, 0);
+                      kDeviation, pieces);
+    if (bias) l.bias = vector(name + ".bias", outputs, true, 0, pieces);
     return l;
   }
   /// By columns: this rank has `inputs` of the inputs.
@@ -69,14 +71,16 @@ class Maker {
   }
 
  private:
-  Parameter held(const std::string& name, std::int64_t rows, std::int64_t columns, Cut cut) const {
+  Parameter held(const std::string& name, std::int64_t rows, std::int64_t columns, Cut cut,
+                 std::int64_t pieces) const {
     Parameter p;
     p.name = name;
     p.rows = rows;
     p.columns = columns;
+    p.pieces = pieces;
     p.held_rows = cut == Cut::Rows ? rows / shape_.tensor_ranks : rows;
     p.held_columns = cut == Cut::Columns ? columns / shape_.tensor_ranks : columns;
-    p.first_row = cut == Cut::Rows ? p.held_rows * shape_.tensor_rank : 0;
+    p.first_row = cut == Cut::Rows ? p.held_rows / pieces * shape_.tensor_rank : 0;
     p.first_column = cut == Cut::Columns ? p.held_columns * shape_.tensor_rank : 0;
     return p;
   }
@@ -100,16 +104,14 @@ LayerLayout layer_layout(Maker& make, const LayerShape& shape, const std::string
   l.value = make.by_rows(attention + "value", shape.kv_heads * dim, shape.qkv_bias);
   l.out = make.by_columns(attention + "out", shape.heads * dim, shape.out_bias);
   l.before_mlp = make.norm(mlp + "norm");
-  if (shape.gated) l.gate = make.by_rows(mlp + "gate", shape.ffn, shape.mlp_bias);
-  l.up = make.by_rows(mlp + "up", shape.ffn, shape.mlp_bias);
+  l.up = shape.gated ? make.by_rows(mlp + "gate-up", 2 * shape.ffn, shape.mlp_bias, 2)
+                     : make.by_rows(mlp + "up", shape.ffn, shape.mlp_bias);
   l.down = make.by_columns(mlp + "down", shape.ffn, shape.mlp_bias);
   return l;
 }
 
-double initial_value(const Parameter& p, std::uint64_t stream, std::int64_t row,
-                     std::int64_t column) {
+double initial_value(const Parameter& p, std::uint64_t stream, std::int64_t place) {
   if (p.deviation == 0) return p.mean;
-  const std::int64_t place = (p.first_row + row) * p.columns + p.first_column + column;
   base::Rng rng(base::Rng(stream + static_cast<std::uint64_t>(place)).next());
   return p.mean + p.deviation * base::standard_normal(rng);
 }
@@ -159,7 +161,7 @@ std::vector<float> initial_values(const StageLayout& layout, std::uint64_t seed)
     auto at = static_cast<std::size_t>(p.offset);
     for (std::int64_t row = 0; row < p.held_rows; ++row)
       for (std::int64_t column = 0; column < p.held_columns; ++column)
-        values[at++] = static_cast<float>(initial_value(p, stream, row, column));
+        values[at++] = static_cast<float>(initial_value(p, stream, p.place(row, column)));
   }
   return values;
 }

@@ -14,14 +14,22 @@ namespace paceline::kernels::train {
 struct Parameter {
   std::string name;  ///< "layers.3.attention.query.weight": the same in every layout
   std::int64_t rows = 1, columns = 1;  ///< of the whole; vectors have one column
-  std::int64_t first_row = 0, first_column = 0;
+  std::int64_t first_row = 0, first_column = 0;  ///< of each piece
   std::int64_t held_rows = 1, held_columns = 1;
+  /// Matrices of equal size that lie one below the other; of each this rank holds a part.
+  std::int64_t pieces = 1;
   std::int64_t offset = 0;  ///< of its first element in the stage's memory
   double deviation = 0;     ///< of the initial values, around `mean`
   double mean = 0;
   bool decays = false;  ///< weight decay applies: matrices
   std::int64_t count() const { return held_rows * held_columns; }
   bool whole() const { return held_rows == rows && held_columns == columns; }
+  /// Index of a held element in the whole, row by row.
+  std::int64_t place(std::int64_t held_row, std::int64_t held_column) const {
+    const std::int64_t height = held_rows / pieces, piece = held_row / height;
+    const std::int64_t row = piece * (rows / pieces) + first_row + held_row % height;
+    return row * columns + first_column + held_column;
+  }
 };
 
 /// Parameters of a linear layer as indices into StageLayout::parameters; -1: it has none.
@@ -37,7 +45,8 @@ struct Norm {
 struct LayerLayout {
   LayerShape shape;
   Norm before_attention, before_mlp;
-  Linear query, key, value, out, gate, up, down;
+  /// `up` of a gated MLP makes gate and up side by side, its weight has them as two pieces.
+  Linear query, key, value, out, up, down;
 };
 
 /// What a stage is made of, and where its parameters lie: those that decay first, each at a

@@ -18,6 +18,7 @@ class Whole {
   explicit Whole(const models::Scenario& scenario)
       : shape_(gpt_shape(scenario, 0)),
         device_(kernels::cpu_backend()),
+        tables_(make_tables(device_, shape_)),
         layout_(stage_layout(shape_, models::make_plan(scenario).stages.at(0))),
         text_(std::string(bundled_text()), "text", shape_.sequence, 1),
         values_(initial_values(layout_, 1)) {
@@ -30,7 +31,7 @@ class Whole {
   const std::vector<float>& values() const { return values_; }
 
   double loss(const std::vector<float>& values, std::vector<float>* gradient = nullptr) {
-    const Context context{device_, shape_, nullptr};
+    const Context context{device_, shape_, tables_, nullptr};
     Block weights = device_.take(layout_.count);
     device_.to_device(weights.floats(), values);
     Text::Batch batch = text_.batch(0, shape_.sequences);
@@ -50,6 +51,7 @@ class Whole {
  private:
   GptShape shape_;
   Device device_;
+  Tables tables_;
   StageLayout layout_;
   Text text_;
   std::vector<float> values_;

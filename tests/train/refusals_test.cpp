@@ -62,6 +62,7 @@ TEST_CASE("models and layouts that cannot be trained are refused in one line", "
   CHECK_THAT(refusal("{model: {head_dim: 12}}"), HasAll({"test.yaml:", "12 elements", "multiples of 8"}));
   CHECK_THAT(refusal("{parallel: {cp: 2}}"), HasAll({"context parallelism", "cp: 1"}));
   CHECK_THAT(refusal("{recompute: selective}"), HasAll({"test.yaml:", "none or full"}));
+  CHECK_THAT(refusal("{parallel: {dp: 2, zero: 1}}"), HasAll({"test.yaml:", "zero: 0"}));
   CHECK_THAT(refusal("{parallel: {dp: 2}}"), HasAll({"2 ranks", "1 is here", "--ranks 2"}));
   CHECK_THAT(refusal("{schedule: forward-only}"), HasAll({"test.yaml:", "without backward"}));
 }

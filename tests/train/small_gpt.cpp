@@ -14,10 +14,8 @@ using Part = Trained::Part;
 
 /// The element of `whole` that stands where element i of `part` stands.
 std::size_t place_in_whole(const Parameter& part, std::size_t i) {
-  const auto columns = static_cast<std::size_t>(part.held_columns);
-  const std::size_t row = i / columns + static_cast<std::size_t>(part.first_row);
-  const std::size_t column = i % columns + static_cast<std::size_t>(part.first_column);
-  return row * static_cast<std::size_t>(part.columns) + column;
+  const auto held = static_cast<std::int64_t>(i);
+  return static_cast<std::size_t>(part.place(held / part.held_columns, held % part.held_columns));
 }
 
 double worst(const Part& part, const Part& whole) {
@@ -100,7 +98,8 @@ Trained train_late(const models::Scenario& scenario, int steps, int delay, std::
   const Text text(std::string(bundled_text()), "text", scenario.batch.sequence, seed);
   const GptShape shape = gpt_shape(scenario, 0);
   Device device(kernels::cpu_backend());
-  const Context context{device, shape, nullptr};
+  const Tables tables = make_tables(device, shape);
+  const Context context{device, shape, tables, nullptr};
   const StageLayout layout = stage_layout(shape, plan.stages.at(0));
   const Optimizer optimizer = optimizer_of(scenario);
   std::vector<Block> states = optimizer_states(device, optimizer, layout), weights;
