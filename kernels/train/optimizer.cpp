@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/train/optimizer.hpp"
 
-#include <cmath>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "base/numeric/optimizers.hpp"
