@@ -19,7 +19,8 @@ template <class T>
 inline constexpr int kWide = 16 / static_cast<int>(sizeof(T));
 
 /// W elements at `from`: 16 bytes a load where they fill them (aligned so), else one by one.
-/// load() is for what others read again; read_once() is the first to leave the caches.
+/// load() is for what nobody writes and others read again; read_once() is the first to leave the
+/// caches, as is what write_once() writes.
 template <int W, class T>
 __device__ Pack<T, W> load(const T* from) {
   Pack<T, W> result;
@@ -38,22 +39,26 @@ __device__ Pack<T, W> load(const T* from) {
 template <int W, class T>
 __device__ Pack<T, W> read_once(const T* from) {
   Pack<T, W> result;
-  if constexpr (sizeof(result) == 16) {
-    const uint4 raw = __ldcs(reinterpret_cast<const uint4*>(from));
-    __builtin_memcpy(&result, &raw, sizeof(result));
+  if constexpr (sizeof(result) % 16 == 0) {
+    uint4 raw[sizeof(result) / 16];
+    PACELINE_UNROLL
+    for (int i = 0; i < static_cast<int>(sizeof(result) / 16); ++i)
+      raw[i] = __ldcs(reinterpret_cast<const uint4*>(from) + i);
+    __builtin_memcpy(&result, raw, sizeof(result));
   } else {
     PACELINE_UNROLL
     for (int i = 0; i < W; ++i) result.value[i] = from[i];
   }
   return result;
 }
-/// The counterpart of read_once.
 template <class T, int W>
 __device__ void write_once(T* to, const Pack<T, W>& pack) {
-  if constexpr (sizeof(pack) == 16) {
-    uint4 raw;
-    __builtin_memcpy(&raw, &pack, sizeof(pack));
-    __stcs(reinterpret_cast<uint4*>(to), raw);
+  if constexpr (sizeof(pack) % 16 == 0) {
+    uint4 raw[sizeof(pack) / 16];
+    __builtin_memcpy(raw, &pack, sizeof(pack));
+    PACELINE_UNROLL
+    for (int i = 0; i < static_cast<int>(sizeof(pack) / 16); ++i)
+      __stcs(reinterpret_cast<uint4*>(to) + i, raw[i]);
   } else {
     PACELINE_UNROLL
     for (int i = 0; i < W; ++i) to[i] = pack.value[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "kernels/adamw/elementwise.hpp"
+#include "kernels/adamw/step.hpp"
 
 namespace paceline::kernels {
 

@@ -45,13 +45,11 @@ Communicator group(const Communicator& of, std::span<const int> ranks) {
   }
   if (!seen[static_cast<std::size_t>(of.rank())])
     fail("rank " + std::to_string(of.rank()) + " makes one that it is not in");
+  if (of.remake() != nullptr) return of.remake()(group(of.host(), ranks));
   ProviderHandle handle;
   require(of.provider(), "group",
           of.provider().group(of.handle(), ranks.data(), static_cast<int>(ranks.size()), handle));
-  Communicator result(of.provider(), handle);
-  if (&of.host() != &of)
-    result.set_host(std::make_shared<const Communicator>(group(of.host(), ranks)));
-  return result;
+  return {of.provider(), handle};
 }
 
 void all_reduce(const Communicator& c, const Tensor& send, const Tensor& recv, Reduction reduction,

@@ -36,11 +36,18 @@ class Communicator {
   /// The same ranks for values in the processor's memory: of NCCL the communicator it was made of,
   /// of all others this one.
   const Communicator& host() const { return host_ ? *host_ : *this; }
-  void set_host(std::shared_ptr<const Communicator> host) { host_ = std::move(host); }
+  using Remake = Communicator (*)(Communicator host);
+  /// What makes one of this kind of a group of the host's ranks; null where the provider does.
+  Remake remake() const { return remake_; }
+  void set_host(std::shared_ptr<const Communicator> ranks, Remake how) {
+    host_ = std::move(ranks);
+    remake_ = how;
+  }
 
  private:
   const Provider* provider_;
   std::shared_ptr<const Communicator> host_;  // outlives the handle
+  Remake remake_ = nullptr;
   std::unique_ptr<void, void (*)(void*)> handle_;
   int rank_, size_;
 };

@@ -17,13 +17,6 @@
 namespace paceline::kernels {
 namespace {
 
-thread_local std::string message;
-
-Failure fail(std::string text) {
-  message = std::move(text);
-  return message.c_str();
-}
-
 Failure checked(int status) {
   if (status == MPI_SUCCESS) return nullptr;
   char text[MPI_MAX_ERROR_STRING] = {};

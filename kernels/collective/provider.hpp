@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <string>
+#include <utility>
 
 #include "kernels/tensor.hpp"
 
@@ -29,11 +31,18 @@ struct ProviderHandle {
 };
 
 using Failure = const char*;
+/// Keeps the text until the thread's next failure.
+inline Failure fail(std::string text) {
+  static thread_local std::string kept;
+  kept = std::move(text);
+  return kept.c_str();
+}
 
 struct Provider {
   const char* name;  ///< "self", "mpi", "nccl"
   void (*release)(void* communicator);
-  /// The communicator of ranks[0 … count-1], in this order, of which this rank is one.
+  /// The communicator of ranks[0 … count-1], in this order, of which this rank is one; null where a
+  /// group is made of one of the host communicator.
   Failure (*group)(void* communicator, const int* ranks, int count, ProviderHandle& result);
   Failure (*barrier)(void* communicator, void* stream);
   Failure (*all_reduce)(void* communicator, const Tensor& send, const Tensor& recv, Reduction,

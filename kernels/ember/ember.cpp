@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/adamw/elementwise.hpp"
+#include "kernels/adamw/step.hpp"
+#include "kernels/cpu_rows.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace paceline::kernels {
@@ -72,11 +73,8 @@ void average_cpu(const Call& call, const Ember& rule) {
   double all = 0;
   for (std::int64_t i = 0; i < rows; ++i) {
     const float* g = call.at<float>(kEmberGradient) + i * columns;
-    float row = 0;
-    for (std::int64_t j = 0; j < columns; ++j) {
-      row += g[j] * g[j];
-      sums[j] += g[j] * g[j];
-    }
+    const float row = sum_over(columns, [&](std::int64_t j) { return g[j] * g[j]; });
+    for (std::int64_t j = 0; j < columns; ++j) sums[j] += g[j] * g[j];
     float& average = call.at<float>(kEmberRows)[i];
     average = ember_average(rule, average, row / static_cast<float>(columns));
     all += static_cast<double>(row);

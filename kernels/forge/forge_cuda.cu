@@ -20,7 +20,7 @@ struct Apply {
 };
 
 template <class T>
-__global__ void __launch_bounds__(kTileThreads, 2)
+__global__ void __launch_bounds__(kProductThreads, 2)
     forge(TileFactor<T, Inner::Rows> dy, TileFactor<T, Inner::Rows> x, Apply<T> apply) {
   multiply_tile(dy, x, 0, apply);
 }
@@ -33,7 +33,7 @@ void launch_forge(const Call& call, Stream stream) {
     return TileFactor<T, Inner::Rows>{
         data, rows, 0, static_cast<int>(rows), static_cast<int>(m), rows_aligned<T>(data, rows, 0)};
   };
-  launch(forge<T>, tile_grid(n, k, 1), kTileThreads, 0, stream, factor(0, n), factor(1, k),
+  launch(forge<T>, tile_grid(n, k, 1), kProductThreads, 0, stream, factor(0, n), factor(1, k),
          Apply<T>{Step<AdamW, T>(call, kForgeTensors), static_cast<int>(k)});
 }
 

@@ -46,7 +46,7 @@ struct Store {
 };
 
 template <class A, Inner IA, class B, Inner IB>
-__global__ void __launch_bounds__(kTileThreads, 2)
+__global__ void __launch_bounds__(kProductThreads, 2)
     product(TileFactor<A, IA> a, TileFactor<B, IB> b, std::int64_t batches, Store store) {
   for (std::int64_t batch = blockIdx.z; batch < batches; batch += gridDim.z)
     multiply_tile(a, b, batch, store);
@@ -83,7 +83,7 @@ void launch_form(const Product& p, Stream stream) {
                     p.a_scale,
                     p.b_scale,
                     four(p.result) && (p.addend == nullptr || four(p.addend))};
-  launch(product<A, IA, B, IB>, tile_grid(p.m, p.n, p.batch), kTileThreads, 0, stream, a, b,
+  launch(product<A, IA, B, IB>, tile_grid(p.m, p.n, p.batch), kProductThreads, 0, stream, a, b,
          p.batch, store);
 }
 

@@ -7,7 +7,7 @@
 /// registers per thread.
 namespace paceline::kernels::PACELINE_TARGET {
 
-constexpr int kTile = 128, kDepth = 16, kTileThreads = 256;
+constexpr int kTile = 128, kDepth = 16, kProductThreads = 256;
 constexpr int kPitch = kTile + 4;  // keeps rows of 16 bytes aligned, off each other's banks
 
 /// A factor of a product: `rows` of the result's side, `depth` of the summed extent. Inner says

@@ -5,7 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/adamw/elementwise.hpp"
+#include "kernels/adamw/step.hpp"
+#include "kernels/cpu_rows.hpp"
 
 namespace paceline::kernels {
 namespace {
@@ -117,6 +118,9 @@ void reference(const Case& c, Values& v) {
   if (v.size() > kMuonCopy) v[kMuonCopy] = v[kMuonWeight];
 }
 
+/// Elements whose squares are summed in fp32.
+constexpr std::int64_t kPart = 4096;
+
 template <class T>
 void cpu(const Call& call) {
   const auto rule = settings_at<Muon>(call.at<float>(kMuonSettings));
@@ -124,9 +128,11 @@ void cpu(const Call& call) {
   const float* gradient = call.at<float>(kMuonGradient);
   float *momentum = call.at<float>(kMuonMomentum), *weight = call.at<float>(kMuonWeight);
   double squares = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float u = muon_direction(rule, gradient[i], momentum[i]);
-    squares += static_cast<double>(u) * static_cast<double>(u);
+  for (std::int64_t i = 0; i < count; i += kPart) {
+    squares += static_cast<double>(sum_over(std::min(kPart, count - i), [&](std::int64_t k) {
+      const float u = muon_direction(rule, gradient[i + k], momentum[i + k]);
+      return u * u;
+    }));
   }
   const float inverse =
       1 / (static_cast<float>(std::sqrt(squares)) + numeric::kNewtonSchulzEpsilon);
@@ -135,9 +141,11 @@ void cpu(const Call& call) {
     x[i] = T(muon_again(rule, gradient[i], momentum[i]) * inverse);
   newton_schulz(call, [](const Product& p, Stream) { multiply_cpu(p); }, {});
   const T* update = call.at<T>(kMuonUpdate);
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = 0; i < count; ++i)
     muon_apply(rule, static_cast<float>(update[i]), weight[i]);
-    if constexpr (!std::is_same_v<T, float>) call.at<T>(kMuonCopy)[i] = T(weight[i]);
+  if constexpr (!std::is_same_v<T, float>) {
+    T* copy = call.at<T>(kMuonCopy);
+    for (std::int64_t i = 0; i < count; ++i) copy[i] = T(weight[i]);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/sgd/sgd.hpp"
 
-#include "kernels/adamw/elementwise.hpp"
+#include "kernels/adamw/step.hpp"
 #include "kernels/dispatch.hpp"
 
 namespace paceline::kernels {

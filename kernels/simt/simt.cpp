@@ -180,10 +180,6 @@ class Block {
 
 }  // namespace
 
-void fail(const char* what) {
-  std::fprintf(stderr, "simt: %s\n", what);
-  std::abort();
-}
 const Place& place() { return Block::instance().current().place; }
 void wait_for_block() { Block::instance().wait(State::AtBlock); }
 void wait_for_warp(std::uint32_t mask) { Block::instance().wait(State::AtWarp, mask); }

@@ -61,9 +61,6 @@ inline void copy_async(void* to, const void* from, std::size_t bytes, Stream) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
-/// Prints what a kernel did that a device would not do, and aborts.
-[[noreturn]] void fail(const char* what);
-
 /// A load or store of a whole T, which a device wants aligned.
 template <class T>
 T read_aligned(const T* from) {

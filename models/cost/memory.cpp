@@ -69,7 +69,9 @@ StateBytes state_bytes(const Scenario& s) {
       break;
   }
   const double moments = s.optimizer.name == "sgd" ? 0 : 2 * element_bytes(s.optimizer.states);
-  const double master = s.precision == Precision::Fp32 ? 0 : element_bytes(s.optimizer.master);
+  const bool keeps = s.precision != Precision::Fp32 && s.optimizer.keeps_master;
+  const double master = keeps ? element_bytes(s.optimizer.master) : 0;
+  if (s.optimizer.kernel == OptimizerKernel::Epilogue) bytes.gradient = 0;
   bytes.optimizer = master + moments;
   return bytes;
 }
@@ -152,6 +154,32 @@ double stage_matrix_parameters(const Scenario& s, const Stage& stage) {
   return sum / s.parallel.tp;
 }
 
+namespace {
+
+/// Parameters of token tables on the stage.
+double table_parameters(const Scenario& s, const Stage& stage) {
+  const auto table = static_cast<double>(s.model.vocab * s.model.hidden) / s.parallel.tp;
+  const bool own_head = stage.head && !(s.model.tied && stage.embedding);
+  return (stage.embedding ? table : 0) + (own_head ? table : 0);
+}
+
+/// Of Ember's moments a table of V x D has V + D + 1 numbers in fp32 left: of rows, of columns and
+/// of all (katop1234/ember).
+double optimizer_bytes(const Scenario& s, const Stage& stage) {
+  const StateBytes bytes = state_bytes(s);
+  const double parameters = stage_parameters(s, stage);
+  if (!s.optimizer.ember_tables) return parameters * bytes.optimizer;
+  const double tables = table_parameters(s, stage);
+  const auto hidden = static_cast<double>(s.model.hidden);
+  const double count = hidden > 0 ? tables / hidden : 0;  // rows of all tables
+  const double each = static_cast<double>(s.model.vocab) / s.parallel.tp;
+  const double factors = each > 0 ? 4 * (count + count / each * (hidden + 1)) : 0;
+  const double moments = s.optimizer.name == "sgd" ? 0 : 2 * element_bytes(s.optimizer.states);
+  return (parameters - tables) * bytes.optimizer + tables * (bytes.optimizer - moments) + factors;
+}
+
+}  // namespace
+
 StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage) {
   const double parameters = stage_parameters(s, stage);
   const StateBytes bytes = state_bytes(s);
@@ -159,7 +187,7 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   StageMemory m;
   m.parameters = parameters * bytes.weight / (s.parallel.zero >= 3 ? shard : 1);
   m.gradients = parameters * bytes.gradient / (s.parallel.zero >= 2 ? shard : 1);
-  m.optimizer = parameters * bytes.optimizer / (s.parallel.zero >= 1 ? shard : 1);
+  m.optimizer = optimizer_bytes(s, stage) / (s.parallel.zero >= 1 ? shard : 1);
   m.activation = stage_activation(s, stage);
   if (s.stack.keeps_stage_outputs && s.parallel.pp > 1 && !stage.head) {
     m.activation += checkpoint_bytes(s);

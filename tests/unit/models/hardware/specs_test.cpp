@@ -79,8 +79,9 @@ TEST_CASE("every device spec loads and states a source for every number", "[mode
     CHECK(d.memory.value < 320e9);
     CHECK(d.memory_bandwidth.value >= 300e9);
     CHECK(d.memory_bandwidth.value <= 8.2e12);
-    CHECK(d.tdp.value >= 70);
-    CHECK(d.tdp.value <= 1400);
+    REQUIRE(d.tdp);
+    CHECK(d.tdp->value >= 70);
+    CHECK(d.tdp->value <= 1400);
     CHECK(peak(d, Precision::Fp16) >= 1.99 * d.vector_rate.value);
     CHECK(peak(d, Precision::Fp32) >= d.vector_rate.value);
     if (peak(d, Precision::Fp8) > 0)

@@ -67,18 +67,28 @@ struct StepPointers {
   }
 };
 
-/// Parameters first up to first + count with their gradients, on the host.
+/// Parameters first up to first + count with their gradients, on the host. Copies are rounded a few
+/// thousand at a time, from the first level of cache: both loops are then simple enough for
+/// vectors.
 template <class Rule, class T>
 void step_range(const Rule& rule, const float* gradient, const StepPointers<Rule, T>& p,
                 std::int64_t first, std::int64_t count) {
-  for (std::int64_t i = first; i < first + count; ++i) {
-    float states[Rule::kStates];
-    for (int k = 0; k < Rule::kStates; ++k) states[k] = p.states[k][i];
-    float weight = p.weight[i];
-    update(rule, gradient[i - first], weight, states);
-    for (int k = 0; k < Rule::kStates; ++k) p.states[k][i] = states[k];
-    p.weight[i] = weight;
-    if constexpr (!std::is_same_v<T, float>) p.copy[i] = T(weight);
+  constexpr std::int64_t kPart = 2048;
+  for (std::int64_t part = 0; part < count; part += kPart) {
+    const std::int64_t n = count - part < kPart ? count - part : kPart;
+    const float* g = gradient + part;
+    float *w = p.weight + first + part, *at[Rule::kStates];
+    for (int k = 0; k < Rule::kStates; ++k) at[k] = p.states[k] + first + part;
+    for (std::int64_t i = 0; i < n; ++i) {
+      float states[Rule::kStates];
+      for (int k = 0; k < Rule::kStates; ++k) states[k] = at[k][i];
+      update(rule, g[i], w[i], states);
+      for (int k = 0; k < Rule::kStates; ++k) at[k][i] = states[k];
+    }
+    if constexpr (!std::is_same_v<T, float>) {
+      T* copy = p.copy + first + part;
+      for (std::int64_t i = 0; i < n; ++i) copy[i] = T(w[i]);
+    }
   }
 }
 
