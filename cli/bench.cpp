@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include "base/json.hpp"
 #include "base/message.hpp"
 #include "base/text.hpp"
+#include "cli/arguments.hpp"
 #include "cli/bench_collectives.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
@@ -322,36 +322,28 @@ int run_bench(const Options& options) {
 
 void add_bench(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* bench = program.add_subcommand("bench", "measure the kernels on this machine");
-  bench->footer(kHelp);
-  bench->add_option("--backend", options->backend, "cpu (the default) or cuda")->type_name("NAME");
-  bench->add_option("--only", options->choice.only, "these kernels only")
-      ->type_name("A,B,...")
-      ->delimiter(',');
-  bench
-      ->add_option("--types", options->choice.types,
-                   "types of the activations; default fp32 on cpu, bf16 and\nfp8 on cuda")
-      ->type_name("A,B,...")
-      ->delimiter(',');
-  bench
-      ->add_option("--for", options->scenario,
-                   "the shapes of a step of this scenario in place of a grid")
-      ->type_name("SCENARIO");
-  add_set_option(*bench, options->set);
-  bench->add_flag("--quick", options->choice.quick, "fewer shapes and repetitions");
-  bench
-      ->add_option("--ranks", options->ranks,
-                   "with 2 and more: messages and collectives between so many\nprocesses, in place "
-                   "of kernels")
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096));
-  bench->add_flag("--check", options->check, "compare kernels with their references instead");
-  bench->add_option("--out", options->out, "write every sample as it comes")
-      ->type_name("FILE.jsonl");
-  bench->add_option("--resume", options->resume, "take over the samples of such a file")
-      ->type_name("FILE");
-  add_json_option(*bench, options->json);
-  bench->callback([options, &exit_code] { exit_code = run_bench(*options); });
+  CLI::App& bench = add_command(program, "bench", "measure the kernels on this machine", kHelp);
+  add_option(bench, "--backend", options->backend, "cpu (the default) or cuda", {.value = "NAME"});
+  add_option(bench, "--only", options->choice.only, "these kernels only",
+             {.value = "A,B,...", .separator = ','});
+  add_option(bench, "--types", options->choice.types,
+             "types of the activations; default fp32 on cpu, bf16 and\nfp8 on cuda",
+             {.value = "A,B,...", .separator = ','});
+  add_option(bench, "--for", options->scenario,
+             "the shapes of a step of this scenario in place of a grid", {.value = "SCENARIO"});
+  add_set_option(bench, options->set);
+  add_flag(bench, "--quick", options->choice.quick, "fewer shapes and repetitions");
+  add_option(bench, "--ranks", options->ranks,
+             "with 2 and more: messages and collectives between so many\nprocesses, in place of "
+             "kernels",
+             {.value = "N", .least = 1, .most = 4096});
+  add_flag(bench, "--check", options->check, "compare kernels with their references instead");
+  add_option(bench, "--out", options->out, "write every sample as it comes",
+             {.value = "FILE.jsonl"});
+  add_option(bench, "--resume", options->resume, "take over the samples of such a file",
+             {.value = "FILE"});
+  add_json_option(bench, options->json);
+  on_call(bench, [options, &exit_code] { exit_code = run_bench(*options); });
 }
 
 }  // namespace paceline::cli

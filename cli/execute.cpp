@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/processes.hpp"
@@ -139,24 +139,23 @@ int execute(const Options& options) {
 
 void add_execute(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("execute", "run a scenario for real, and compare");
-  command->footer(kHelp);
-  command->add_option("SCENARIO", options->scenario, "the scenario, a YAML or JSON file")
-      ->required();
-  command->add_option("--backend", options->backend, "cpu, or cuda: one process per GPU");
-  command->add_option("--ranks", options->ranks, "processes; must be those of the layout")
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--steps", options->steps, "steps to measure after one to warm up")
-      ->check(CLI::Range(1, 1000));
-  add_set_option(*command, options->set);
-  add_json_option(*command, options->json);
-  command->add_option("--details", options->details, "also write predicted and measured by kernel")
-      ->type_name("FILE");
-  command
-      ->add_option("--trace", options->trace,
-                   "also write a Chrome trace with both timelines, for Perfetto")
-      ->type_name("FILE");
-  command->callback([options, &exit_code] { exit_code = execute(*options); });
+  CLI::App& command =
+      add_command(program, "execute", "run a scenario for real, and compare", kHelp);
+  add_option(command, "SCENARIO", options->scenario, "the scenario, a YAML or JSON file",
+             {.required = true});
+  add_option(command, "--backend", options->backend, "cpu, or cuda: one process per GPU",
+             {.value = "NAME"});
+  add_option(command, "--ranks", options->ranks, "processes; must be those of the layout",
+             {.value = "N", .least = 1, .most = 4096});
+  add_option(command, "--steps", options->steps, "steps to measure after one to warm up",
+             {.value = "N", .least = 1, .most = 1000});
+  add_set_option(command, options->set);
+  add_json_option(command, options->json);
+  add_option(command, "--details", options->details, "also write predicted and measured by kernel",
+             {.value = "FILE"});
+  add_option(command, "--trace", options->trace,
+             "also write a Chrome trace with both timelines, for Perfetto", {.value = "FILE"});
+  on_call(command, [options, &exit_code] { exit_code = execute(*options); });
 }
 
 }  // namespace paceline::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/validate.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "base/json.hpp"
 #include "calibrate/collective_sets.hpp"
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
 #include "cli/validate_here.hpp"
@@ -21,6 +21,22 @@
 
 namespace paceline::cli {
 namespace {
+
+constexpr const char* kHelp =
+    "Without SET every published set is compared ('paceline list sets' names them); a path to a\n"
+    "set file of your own works as well. Per set: mean and worst error, bias, Kendall's tau,\n"
+    "and the error of one MFU for all rows. 'reaches' says goal, bound, or EXCEEDED.\n"
+    "Exit status 1: a bound is exceeded.\n"
+    "\n"
+    "'nccl' alone compares the collective models with public nccl-tests logs: the white box,\n"
+    "every size from the others of its log, every log from others of its node.\n"
+    "'systems' alone compares published systems with what their authors claim.\n"
+    "'schedules' alone compares pipeline schedules with published figures and closed forms.\n"
+    "'here' alone measures this machine, fits a profile, predicts and runs small trainings on two\n"
+    "processes and compares; it refuses a busy machine (exit status 1).\n"
+    "\n"
+    "  paceline validate\n"
+    "  paceline validate llama-layouts --rows --plot layouts.svg";
 
 struct ValidateOptions {
   std::vector<std::string> sets;
@@ -120,33 +136,17 @@ int validate(const ValidateOptions& options) {
 }  // namespace
 
 void add_validate(CLI::App& program, int& exit_code) {
-  CLI::App* command =
-      program.add_subcommand("validate", "compare predictions with published measurements");
-  command->footer(
-      "Without SET every published set is compared ('paceline list sets' names them); a path to a\n"
-      "set file of your own works as well. Per set: mean and worst error, bias, Kendall's tau,\n"
-      "and the error of one MFU for all rows. 'reaches' says goal, bound, or EXCEEDED.\n"
-      "Exit status 1: a bound is exceeded.\n"
-      "\n"
-      "'nccl' alone compares the collective models with public nccl-tests logs: the white box,\n"
-      "every size from the others of its log, every log from others of its node.\n"
-      "'systems' alone compares published systems with what their authors claim.\n"
-      "'schedules' alone compares pipeline schedules with published figures and closed forms.\n"
-      "'here' alone measures this machine, fits a profile, predicts and runs small trainings on "
-      "two\n"
-      "processes and compares; it refuses a busy machine (exit status 1).\n"
-      "\n"
-      "  paceline validate\n"
-      "  paceline validate llama-layouts --rows --plot layouts.svg");
   auto options = std::make_shared<ValidateOptions>();
-  command->add_option("SET", options->sets, "sets to compare, by name or file");
-  add_json_option(*command, options->json);
-  command->add_option("--plot", options->plot, "write the scatter plot as SVG")->type_name("FILE");
-  command->add_flag("--rows", options->rows, "also print every row");
-  command->add_option("--folder", options->here.folder, "of 'here': where samples and profile go")
-      ->type_name("FOLDER");
-  command->add_flag("--busy", options->here.busy, "of 'here': go on on a busy machine");
-  command->callback([options, &exit_code] { exit_code = validate(*options); });
+  CLI::App& command =
+      add_command(program, "validate", "compare predictions with published measurements", kHelp);
+  add_option(command, "SET", options->sets, "sets to compare, by name or file");
+  add_json_option(command, options->json);
+  add_option(command, "--plot", options->plot, "write the scatter plot as SVG", {.value = "FILE"});
+  add_flag(command, "--rows", options->rows, "also print every row");
+  add_option(command, "--folder", options->here.folder, "of 'here': where samples and profile go",
+             {.value = "FOLDER"});
+  add_flag(command, "--busy", options->here.busy, "of 'here': go on on a busy machine");
+  on_call(command, [options, &exit_code] { exit_code = validate(*options); });
 }
 
 }  // namespace paceline::cli

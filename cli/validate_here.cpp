@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A layout, schedule or size of scenarios/here.yaml.
+/// A layout, schedule or size of scenarios/here/base.yaml.
 struct HereCase {
   const char* name;
   std::vector<const char*> set;
@@ -242,7 +242,7 @@ int validate_here(const HereOptions& options) {
   }
   const fs::path folder = options.folder;
   fs::create_directories(folder);
-  const std::string scenario = models::example_file("here.yaml");
+  const std::string scenario = models::example_file("here/base.yaml");
   measure(folder, scenario);
   fit(folder, busy);
   const std::string device =

@@ -11,7 +11,7 @@ struct HereOptions {
 };
 
 /// `validate here`: measures kernels and messages on this machine, fits a profile, predicts and
-/// runs the cases of scenarios/here.yaml on two processes, and compares. A busy machine is an
+/// runs the cases of scenarios/here/base.yaml on two processes, and compares. A busy machine is an
 /// answer of its own: kAnswerIsNo in one line, unless options.busy. The error itself is no bound.
 int validate_here(const HereOptions& options);
 

@@ -26,7 +26,8 @@ std::vector<Shape> row_test_shapes() {
   return {{{"rows", 1}, {"columns", 1}},
           {{"rows", 3}, {"columns", 33}},
           {{"rows", 9}, {"columns", 40}},
-          {{"rows", 2}, {"columns", 1288}}};
+          {{"rows", 2}, {"columns", 1288}},
+          {{"rows", 1}, {"columns", 2101}}};
 }
 
 std::vector<Shape> row_bench_shapes() {

@@ -14,7 +14,8 @@ double moved_bytes(const std::vector<TensorSpec>& tensors);
 /// `flops` of each element, and moved_bytes.
 Work work_of(const Case& c, const std::vector<TensorSpec>& tensors, double flops);
 
-/// rows and columns: 1; odd; with a tail; whole 16-byte packs in one warp and in several.
+/// rows and columns: 1; odd; with a tail; whole 16-byte packs in one warp and in several;
+/// more than a device keeps in registers.
 std::vector<Shape> row_test_shapes();
 std::vector<Shape> row_bench_shapes();
 

@@ -10,7 +10,7 @@
 namespace paceline::kernels {
 namespace {
 
-constexpr double kTolerance = 1e-5;
+constexpr double kTolerance = 2e-5;
 
 std::int64_t logits(const Case& c) { return c.shape["rows"] * slice_of(c).columns; }
 TensorSpec targets(const Case& c) {
@@ -68,7 +68,7 @@ void forward_cpu(const Call& call) {
 // lse as forward wrote it: here any number near it does.
 std::vector<TensorSpec> input_tensors(const Case& c) {
   const std::int64_t rows = c.shape["rows"];
-  return {{"logits", Use::In, c.type, logits(c), Fill::Normal, 3},
+  return {{"logits", Use::In, c.type, logits(c)},
           targets(c),
           {"lse", Use::In, DType::F32, rows, Fill::Uniform, 9},
           {"dloss", Use::In, DType::F32, rows, Fill::Uniform, 1},

@@ -32,7 +32,7 @@ struct LayoutKey {
 struct Key {
   LayoutKey first, second, addend, result;
   std::int64_t batch;
-  bool first_transposed, second_transposed, tf32, in_place;
+  bool first_transposed, second_transposed, tf32;
   bool first_scaled, second_scaled;
   auto operator<=>(const Key&) const = default;
 };
@@ -82,6 +82,11 @@ void set(const Plan& plan, cublasLtMatmulDescAttributes_t attribute, const T& va
   check(cublaslt().set_product(plan.product.get(), attribute, &value, sizeof value));
 }
 
+void set_scales(const Plan& plan, const ColumnMajorProduct& c) {
+  if (c.first_scale != nullptr) set(plan, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, c.first_scale);
+  if (c.second_scale != nullptr) set(plan, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, c.second_scale);
+}
+
 Lt<cublasLtMatrixLayout_t> layout(const LayoutKey& key, std::int64_t batch) {
   cublasLtMatrixLayout_t made = nullptr;
   check(cublaslt().make_layout(&made, cuda_type(key.type), static_cast<std::uint64_t>(key.rows),
@@ -116,7 +121,7 @@ void choose(const Device& device, const Key& key, Plan& plan) {
   plan.algorithm = best.algo;
 }
 
-Plan make_plan(const Device& device, const Key& key) {
+Plan make_plan(const Device& device, const Key& key, const ColumnMajorProduct& c) {
   Plan plan;
   cublasLtMatmulDesc_t made = nullptr;
   check(cublaslt().make_product(&made, key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
@@ -129,6 +134,7 @@ Plan make_plan(const Device& device, const Key& key) {
   plan.second = layout(key.second, key.batch);
   plan.addend = layout(key.addend, key.batch);
   plan.result = layout(key.result, key.batch);
+  set_scales(plan, c);
   choose(device, key, plan);
   return plan;
 }
@@ -158,8 +164,7 @@ void* workspace(Device& device, Stream stream) {
 
 void run(Device& device, const Plan& plan, const Product& p, const ColumnMajorProduct& c,
          Stream stream) {
-  if (c.first_scale != nullptr) set(plan, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, c.first_scale);
-  if (c.second_scale != nullptr) set(plan, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, c.second_scale);
+  set_scales(plan, c);
   check(cublaslt().matmul(device.handle.get(), plan.product.get(), &p.alpha, c.first.data,
                           plan.first.get(), c.second.data, plan.second.get(), &p.beta,
                           c.addend.data, plan.addend.get(), p.result, plan.result.get(),
@@ -173,29 +178,24 @@ void multiply(const Product& p, Stream stream) {
   if (p.m == 0 || p.n == 0 || p.batch == 0) return;
   if (p.k == 0) return multiply_plain(p, stream);
   const ColumnMajorProduct c = column_major(p);
-  const Key key{key_of(c.first),
-                key_of(c.second),
-                key_of(c.addend),
-                key_of(c.result),
-                p.batch,
-                c.first_transposed,
-                c.second_transposed,
-                p.tf32,
-                c.addend.data == p.result,
-                c.first_scale != nullptr,
+  const Key key{key_of(c.first),          key_of(c.second), key_of(c.addend),
+                key_of(c.result),         p.batch,          c.first_transposed,
+                c.second_transposed,      p.tf32,           c.first_scale != nullptr,
                 c.second_scale != nullptr};
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   Device& device = current_device();
   auto found = device.plans.find(key);
-  if (found == device.plans.end()) found = device.plans.emplace(key, make_plan(device, key)).first;
+  if (found == device.plans.end())
+    found = device.plans.emplace(key, make_plan(device, key, c)).first;
   if (found->second.found) return run(device, found->second, p, c, stream);
-  const bool fp8 = p.b.type == DType::E4m3;
-  if (!fp8)
+  if (p.b.type != DType::E4m3)
     throw base::Error("cublaslt", "no algorithm for m=" + std::to_string(p.m) +
                                       " n=" + std::to_string(p.n) + " k=" + std::to_string(p.k) +
                                       " in " + std::string(name_of(p.a.type)));
   multiply_plain(p, stream);
 }
+
+void require_cublaslt() { cublaslt(); }
 
 }  // namespace paceline::kernels::cuda

@@ -62,14 +62,13 @@ template <int W, class T>
 __device__ void add_listed(const T* dy, int columns, const int* list, int count, float (&sums)[W]) {
   constexpr int kAtOnce = 4;
   for (int k = 0; k < count; k += kAtOnce) {
-    Pack<T, W> packs[kAtOnce];
+    Pack<T, W> packs[kAtOnce] = {};
     PACELINE_UNROLL
     for (int a = 0; a < kAtOnce; ++a) {
       if (k + a < count) packs[a] = read_once<W>(dy + std::int64_t{list[k + a]} * columns);
     }
     PACELINE_UNROLL
     for (int a = 0; a < kAtOnce; ++a) {
-      if (k + a >= count) continue;
       for (int j = 0; j < W; ++j) sums[j] += static_cast<float>(packs[a].value[j]);
     }
   }

@@ -59,7 +59,8 @@ void cpu(const Call& call) {
 std::vector<Shape> test_shapes() {
   return {{{"m", 1}, {"n", 1}, {"k", 1}},
           {{"m", 9}, {"n", 7}, {"k", 34}},
-          {{"m", 33}, {"n", 132}, {"k", 40}}};
+          {{"m", 33}, {"n", 132}, {"k", 40}},
+          {{"m", 70}, {"n", 136}, {"k", 200}}};
 }
 std::vector<Shape> bench_shapes() {
   return {{{"m", 512}, {"n", 1024}, {"k", 1024}},

@@ -46,6 +46,8 @@ namespace cuda {
 /// Throws base::MissingError without the library.
 void multiply(const Product& product, Stream stream);
 void multiply_plain(const Product& product, Stream stream);
+/// Throws as multiply would, without a device.
+void require_cublaslt();
 /// Copies to the host what the stream's earlier work left; waits for it.
 void read_back(void* to, const void* from, std::size_t bytes, Stream stream);
 }  // namespace cuda

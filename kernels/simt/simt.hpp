@@ -6,13 +6,16 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <source_location>
 
 #include "kernels/stream.hpp"
 
 /// CUDA's words for the processor: the threads of a block are fibers that run in turn until they
 /// wait for each other. Blocks run one after another, so __shared__ variables are static ones.
-/// Thread-private errors of synchronisation come out: a barrier that not all threads reach, or a
-/// shuffle whose mask names a thread that has ended, stops the test with a message.
+/// Errors of synchronisation come out: threads that wait at different barriers or for threads that
+/// never come, or a shuffle whose mask names a thread that has ended, stop the test with a message.
+/// A missing barrier gives wrong results: the threads of about every second block run in descending
+/// order, so that neither lower nor higher ones are always first.
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
@@ -37,8 +40,9 @@ struct Place {
 };
 const Place& place();  ///< of the running fiber
 
-/// Waits until all threads of the block that have not ended are here.
-void wait_for_block();
+/// Waits until all threads of the block that have not ended are here, at the same place in the
+/// source.
+void wait_for_block(std::source_location here);
 /// Waits until all threads of the warp in `mask` are here with the same mask. The lowest of them
 /// goes on first.
 void wait_for_warp(std::uint32_t mask);
@@ -102,7 +106,9 @@ T shuffle(std::uint32_t mask, T value, const From& from) {
 #define blockDim (::paceline::kernels::simt::place().block_size)
 #define gridDim (::paceline::kernels::simt::place().grid_size)
 
-inline void __syncthreads() { paceline::kernels::simt::wait_for_block(); }
+inline void __syncthreads(std::source_location here = std::source_location::current()) {
+  paceline::kernels::simt::wait_for_block(here);
+}
 inline void __syncwarp(std::uint32_t mask = 0xffffffffU) {
   paceline::kernels::simt::wait_for_warp(mask);
 }

@@ -156,29 +156,32 @@ double stage_matrix_parameters(const Scenario& s, const Stage& stage) {
 
 namespace {
 
-/// Parameters of token tables on the stage.
-double table_parameters(const Scenario& s, const Stage& stage) {
-  const auto table = static_cast<double>(s.model.vocab * s.model.hidden) / s.parallel.tp;
+/// Of the embedding and the head, where the stage has one of its own.
+int token_tables(const Scenario& s, const Stage& stage) {
   const bool own_head = stage.head && !(s.model.tied && stage.embedding);
-  return (stage.embedding ? table : 0) + (own_head ? table : 0);
+  return (stage.embedding ? 1 : 0) + (own_head ? 1 : 0);
+}
+double table_parameters(const Scenario& s) {
+  return static_cast<double>(s.model.vocab * s.model.hidden) / s.parallel.tp;
+}
+double moment_bytes(const Scenario& s) {
+  return s.optimizer.name == "sgd" ? 0 : 2 * element_bytes(s.optimizer.states);
 }
 
-/// Of Ember's moments a table of V x D has V + D + 1 numbers in fp32 left: of rows, of columns and
-/// of all (katop1234/ember).
 double optimizer_bytes(const Scenario& s, const Stage& stage) {
-  const StateBytes bytes = state_bytes(s);
-  const double parameters = stage_parameters(s, stage);
-  if (!s.optimizer.ember_tables) return parameters * bytes.optimizer;
-  const double tables = table_parameters(s, stage);
-  const auto hidden = static_cast<double>(s.model.hidden);
-  const double count = hidden > 0 ? tables / hidden : 0;  // rows of all tables
-  const double each = static_cast<double>(s.model.vocab) / s.parallel.tp;
-  const double factors = each > 0 ? 4 * (count + count / each * (hidden + 1)) : 0;
-  const double moments = s.optimizer.name == "sgd" ? 0 : 2 * element_bytes(s.optimizer.states);
-  return (parameters - tables) * bytes.optimizer + tables * (bytes.optimizer - moments) + factors;
+  const double tables = token_tables(s, stage) * table_parameters(s);
+  return stage_parameters(s, stage) * state_bytes(s).optimizer - tables * moment_bytes(s) +
+         table_state_bytes(s, stage);
 }
 
 }  // namespace
+
+double table_state_bytes(const Scenario& s, const Stage& stage) {
+  if (!s.optimizer.ember_tables)
+    return token_tables(s, stage) * table_parameters(s) * moment_bytes(s);
+  const double rows = static_cast<double>(s.model.vocab) / s.parallel.tp;
+  return token_tables(s, stage) * 4 * (rows + static_cast<double>(s.model.hidden) + 1);
+}
 
 StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage) {
   const double parameters = stage_parameters(s, stage);

@@ -10,7 +10,7 @@ namespace paceline::models {
 /// names, beside an installed binary (bin/ and share/ have one parent), the source tree.
 std::vector<std::filesystem::path> scenario_folders();
 
-/// A file of theirs by name ("here.yaml"), from the first that has it; base::Error when none does.
+/// A file of theirs by name ("here/base.yaml"), from the first that has it; base::Error when none does.
 std::string example_file(const std::string& name);
 
 }  // namespace paceline::models

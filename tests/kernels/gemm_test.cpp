@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "base/error.hpp"
 #include "base/rng.hpp"
 #include "kernels/gemm/column_major.hpp"
 #include "kernels/gemm/eigen_product.hpp"
@@ -214,3 +215,15 @@ TEST_CASE("groups are products of their own, and an empty one is left alone", "[
     CHECK(v[2] == std::vector<double>{101, 103, 102, 104, 100, 100, 100, 100, 119, 123, 122, 126});
   }
 }
+
+#ifdef PACELINE_HAVE_CUDA
+TEST_CASE("cuBLASLt is loaded with all its functions, or missed in one line", "[kernels]") {
+  try {
+    cuda::require_cublaslt();
+  } catch (const base::MissingError& error) {
+    const std::string message = error.what();
+    CHECK_THAT(message, Catch::Contains("libcublasLt.so") && Catch::Contains("is not found"));
+    CHECK(message.find('\n') == std::string::npos);
+  }
+}
+#endif

@@ -6,9 +6,11 @@
 #include <cmath>
 
 #include "base/distributions.hpp"
+#include "kernels/check.hpp"
 #include "kernels/ember/ember.hpp"
 #include "kernels/forge/forge.hpp"
 #include "kernels/muon/muon.hpp"
+#include "kernels/simt/mma.hpp"
 #include "tests/kernels/by_hand.hpp"
 
 using namespace paceline;
@@ -96,8 +98,8 @@ List muon_update(DType type, std::int64_t rows, std::int64_t columns, const List
 }
 
 /// One AdamW step of forge, and of the weight-gradient product followed by adamw.
-void check_forge(DType type, const Backend& backend) {
-  const std::int64_t m = 21, n = 10, k = 36;
+void check_forge(DType type, const Backend& backend, std::int64_t n, std::int64_t k) {
+  const std::int64_t m = 21;
   const List dy = normals(m * n, 1), x = normals(m * k, 2), w = normals(n * k, 3),
              first = normals(n * k, 4);
   const numeric::AdamW rule = numeric::adamw(0.01, 0.9, 0.99, 1e-6, 0.1, 3);
@@ -257,8 +259,25 @@ TEST_CASE("Ember without any gradient leaves the table as it is", "[kernels]") {
 
 TEST_CASE("forge is the weight gradient followed by AdamW", "[kernels]") {
   for (const Backend* backend : backends()) {
-    for (const DType type : {DType::F32, DType::Bf16, DType::F16}) check_forge(type, *backend);
+    for (const DType type : {DType::F32, DType::Bf16, DType::F16}) {
+      check_forge(type, *backend, 10, 36);
+      check_forge(type, *backend, 16, 40);  // aligned: tensor cores
+    }
   }
+}
+
+TEST_CASE("forge runs on tensor cores where rows are aligned, without bank conflicts",
+          "[kernels]") {
+  const auto forge = [](std::int64_t n) {
+    const Case c{DType::Bf16, {{"m", 33}, {"n", n}, {"k", 136}}};
+    const simt::BankStatistics before = simt::bank_statistics();
+    CHECK(check(operation_named("forge", "step"), c, simt_backend(), 1).passed);
+    const simt::BankStatistics after = simt::bank_statistics();
+    return simt::BankStatistics{after.reads - before.reads, after.conflicts - before.conflicts};
+  };
+  CHECK(forge(136).reads > 0);
+  CHECK(forge(136).conflicts == 0);
+  CHECK(forge(129).reads == 0);
 }
 
 TEST_CASE("forge stores no gradient", "[kernels]") {

@@ -66,7 +66,7 @@ TEST_CASE("every task is some rank's, and what one sends another receives", "[ha
 
 TEST_CASE("given times are spent, in the order of the program", "[hardware]") {
   const models::Scenario s = scenario(
-      "parallel: {pp: 1}\nschedule: {name: gpipe}\n"
+      "parallel: {pp: 1, dp: 1}\nschedule: {name: gpipe}\n"
       "costs: {forward: 2 ms, input_gradient: 2 ms, weight_gradient: 1 ms}\n");
   const sim::Prediction p = sim::predict(s, {.kernels = true});
   const hardware::Run run = hardware::run(p.graph, sim::engine_options(s), kernels::cpu_backend(),
@@ -80,7 +80,7 @@ TEST_CASE("given times are spent, in the order of the program", "[hardware]") {
 TEST_CASE("a whole step of real kernels runs on one rank", "[hardware]") {
   for (const char* schedule : {"1f1b", "zb-h1", "1f1b, dispatch: ready"}) {
     const models::Scenario s =
-        scenario("parallel: {pp: 1}\nschedule: {name: " + std::string(schedule) + "}\n");
+        scenario("parallel: {pp: 1, dp: 1}\nschedule: {name: " + std::string(schedule) + "}\n");
     const sim::Prediction p = sim::predict(s, {.kernels = true});
     const hardware::Run run = hardware::run(p.graph, sim::engine_options(s), kernels::cpu_backend(),
                                             kernels::self_communicator(), {.steps = 1});
