@@ -12,6 +12,7 @@
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
+#include "cli/validate_here.hpp"
 #include "models/scenario/set.hpp"
 #include "models/scenario/system.hpp"
 #include "reports/predict_row.hpp"
@@ -31,6 +32,8 @@ constexpr const char* kHelp =
     "every size from the others of its log, every log from others of its node.\n"
     "'systems' alone compares published systems with what their authors claim.\n"
     "'schedules' alone compares pipeline schedules with published figures and closed forms.\n"
+    "'here' alone measures this machine, fits a profile, predicts and runs small trainings on two\n"
+    "processes and compares; it refuses a busy machine (exit status 1).\n"
     "\n"
     "  paceline validate\n"
     "  paceline validate llama-layouts --rows --plot layouts.svg";
@@ -39,6 +42,7 @@ struct ValidateOptions {
   std::vector<std::string> sets;
   std::string json, plot;
   bool rows = false;
+  HereOptions here;
 };
 
 /// The command that gives the same answer: sets in order, no output files.
@@ -99,10 +103,15 @@ int validate_schedules(const ValidateOptions& options) {
 }
 
 int validate(const ValidateOptions& options) {
+  if (options.sets == std::vector<std::string>{"here"}) {
+    HereOptions here = options.here;
+    here.json = options.json;
+    return validate_here(here);
+  }
   if (options.sets == std::vector<std::string>{"nccl"}) return validate_nccl(options);
   if (options.sets == std::vector<std::string>{"systems"}) return validate_systems(options);
   if (options.sets == std::vector<std::string>{"schedules"}) return validate_schedules(options);
-  for (const char* alone : {"systems", "schedules"}) {
+  for (const char* alone : {"systems", "schedules", "here"}) {
     if (std::find(options.sets.begin(), options.sets.end(), alone) != options.sets.end())
       throw base::Error(alone, "stands alone", "validate sets in a run of their own");
   }
@@ -134,6 +143,9 @@ void add_validate(CLI::App& program, int& exit_code) {
   add_json_option(command, options->json);
   add_option(command, "--plot", options->plot, "write the scatter plot as SVG", {.value = "FILE"});
   add_flag(command, "--rows", options->rows, "also print every row");
+  add_option(command, "--folder", options->here.folder, "of 'here': where samples and profile go",
+             {.value = "FOLDER"});
+  add_flag(command, "--busy", options->here.busy, "of 'here': go on on a busy machine");
   on_call(command, [options, &exit_code] { exit_code = validate(*options); });
 }
 

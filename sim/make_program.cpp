@@ -88,8 +88,8 @@ void check_recompute(const models::Scenario& scenario, const Program& program) {
   }
 }
 
-/// The key a schedule's complaint is about: an option it names, if the scenario sets it, or else the
-/// schedule.
+/// The key a schedule's complaint is about: an option it names, if the scenario sets it, or else
+/// the schedule.
 std::string blamed_key(const models::Scenario& scenario, std::string_view complaint) {
   const models::ScheduleOptions& o = scenario.schedule.options;
   const struct {

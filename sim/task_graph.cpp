@@ -50,6 +50,8 @@ void TaskGraph::clear() {
   deps.clear();
   network = {};
   boundaries.clear();
+  kernels.clear();
+  exchanges.clear();
 }
 
 }  // namespace paceline::sim

@@ -112,6 +112,7 @@ void read_switches(Fields& fields, Stack& stack) {
   stack.dropout = fields.flag("dropout", stack.dropout);
   stack.fused_bias_dropout = fields.flag("fused_bias_dropout", stack.fused_bias_dropout);
   stack.fused_activation = fields.flag("fused_activation", stack.fused_activation);
+  stack.measured_kernels = fields.flag("measured_kernels", stack.measured_kernels);
   stack.accumulation =
       fields.choice<Accumulation>("accumulation", kAccumulations, stack.accumulation);
   stack.gradient_reduce =

@@ -37,11 +37,12 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
                       "come back depends on the order",
                       "dispatch: fixed");
   }
-  network_ = options.network && !s_.costs;
-  chunks_ = network_ && options.chunks && !options.unfold;
+  kernels_ = options.kernels;
+  network_ = kernels_ || (options.network && !s_.costs);
+  chunks_ = network_ && options.chunks && !options.unfold && !kernels_;
   axes_ = models::data_axes(plan_, s_);
   make_contexts(options.inner || network_);
-  inner_ = network_ && shares_inner();
+  inner_ = kernels_ || (network_ && shares_inner());
   for (const models::MeshAxis& axis : plan_.meshes.front().axes) {
     if (axis.name == "tp") tp_axes_.push_back({axis.stride, axis.size});
     if (axis.name == "cp") cp_axes_.push_back({axis.stride, axis.size});
@@ -64,6 +65,7 @@ void StepBuilder::make_contexts(bool keep_inner) {
     }
     contexts_.push_back(std::make_unique<CostContext>(cost_context(s_, plan_, r * stride)));
     contexts_.back()->keep_inner = keep_inner;
+    contexts_.back()->each_kernel = kernels_;
     rank_context_.push_back(contexts_.back().get());
   }
 }

@@ -157,6 +157,9 @@ class StepBuilder {
   void note_message(TaskId task, int lane, const Hop& hop);
   void note_collective(TaskId task, const DpSegment& collective);
   void note_piece(TaskId task, const InnerTask& piece);
+  /// All tasks of the segment run this kernel.
+  void note_kernel(std::uint16_t segment, std::shared_ptr<const models::Op> kernel);
+  void add_exchanges();
   std::uint16_t timed_segment(const char* name, Part part, double seconds);
   std::map<std::pair<std::string_view, double>, std::uint16_t> timed_segments_;
   /// by name, rank, stage and slice, 0 where one does not matter
@@ -194,12 +197,14 @@ class StepBuilder {
   std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)
   std::vector<TaskId> last_dp_;         ///< by lane
   std::vector<std::vector<TaskId>> lane_tasks_;  ///< ready dispatch: all that run of a lane
+  bool kernels_ = false;
   bool network_ = false;
   bool inner_ = false;  ///< collectives inside passes become tasks
   bool chunks_ = false;
   models::DataAxes axes_;
   std::vector<models::Axis> tp_axes_, cp_axes_;
-  std::map<std::tuple<std::string_view, double, double>, std::uint16_t> piece_segments_;
+  /// By name, phase of a kernel, seconds and bytes.
+  std::map<std::tuple<std::string_view, int, double, double>, std::uint16_t> piece_segments_;
   std::map<std::uint16_t, std::uint16_t> end_segments_;
   std::vector<NetworkTask> network_tasks_;
 };

@@ -103,10 +103,14 @@ std::uint16_t StepBuilder::copy_segment(const ActionContext& action, const Copy&
   if (!fresh) return found->second;
   const int device = graph_.lanes[static_cast<std::size_t>(action.lane)].representative;
   const std::size_t group = s_.cluster.place_of(device).group;
-  const double rate =
-      copy.rate.value > 0 ? copy.rate.value : s_.cluster.groups[group].device.host_bandwidth.value;
+  const models::Profile& profile = s_.profiles[group];
+  const auto& measured = copy.stream == Stream::CopyOut ? profile.to_host : profile.to_device;
+  const double own =
+      measured ? measured->rate.value : s_.cluster.groups[group].device.host_bandwidth.value;
+  const double rate = copy.rate.value > 0 ? copy.rate.value : own;
   PassCost cost;
   cost.seconds = copy.bytes / rate;
+  if (measured && copy.rate.value <= 0) cost.seconds += measured->latency.value;
   cost.parts[static_cast<std::size_t>(Part::Offload)] = cost.seconds;
   cost.bytes[static_cast<std::size_t>(copy.stream)] = copy.bytes;
   found->second = add_segment(graph_, copy.name, cost);

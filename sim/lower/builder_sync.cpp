@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "models/cost/collnet.hpp"
+#include "models/cost/memory.hpp"
 #include "sim/lower/builder.hpp"
 
 /// The end of the step: gradients, optimizer, parameters.
@@ -17,7 +18,19 @@ using models::Scenario;
 constexpr double kAdamBytes = 56;
 constexpr double kSgdBytes = 40;
 
-double step_bytes(const Scenario& s) { return s.optimizer.name == "sgd" ? kSgdBytes : kAdamBytes; }
+/// Of one kernel: weights, master and states read and written, gradients read; in the epilogue of
+/// their product they never leave it.
+double fused_bytes(const Scenario& s) {
+  const models::StateBytes bytes = models::state_bytes(s);
+  const bool epilogue = s.optimizer.kernel == models::OptimizerKernel::Epilogue;
+  return (2 * (bytes.weight + bytes.optimizer) + (epilogue ? 0 : bytes.gradient)) /
+         s.optimizer.efficiency;
+}
+
+double step_bytes(const Scenario& s) {
+  if (s.optimizer.kernel != models::OptimizerKernel::Framework) return fused_bytes(s);
+  return s.optimizer.name == "sgd" ? kSgdBytes : kAdamBytes;
+}
 
 }  // namespace
 
@@ -174,7 +187,16 @@ Task StepBuilder::optimizer_task(int lane, double parameters) {
   task.lane = static_cast<std::uint32_t>(lane);
   task.kind = TaskKind::Optimizer;
   task.segment = timed_segment("optimizer", Part::Optimizer,
-                               shard * step_bytes(s_) / context(lane).kernels.stream);
+                               models::optimizer_time(context(lane).kernels, s_.optimizer.name,
+                                                      s_.optimizer.master, shard, step_bytes(s_))
+                                   .value);
+  if (kernels_) {
+    models::Op op;
+    op.name = "optimizer";
+    op.kernel = s_.optimizer.name == "sgd" ? "sgd" : "adamw";
+    op.m = shard;
+    note_kernel(task.segment, std::make_shared<const models::Op>(op));
+  }
   task.seconds = graph_.segments[task.segment].seconds;
   return task;
 }
