@@ -39,7 +39,7 @@ double exposed(const sim::PartSeconds& breakdown) {
   return sum;
 }
 
-double peak_rate(const Scenario& scenario, const models::Plan& plan) {
+double whole_peak_rate(const Scenario& scenario, const models::Plan& plan) {
   double rate = 0;
   for (int rank = 0; rank < plan.world_size; ++rank) {
     const auto group = scenario.cluster.place_of(rank).group;
@@ -102,7 +102,7 @@ std::map<std::string, double, std::less<>> quantities(const Scenario& scenario,
       {"step_tokens", static_cast<double>(scenario.batch.global * scenario.batch.sequence)},
       {"step_samples", static_cast<double>(scenario.batch.global)},
       {"traffic_bytes", std::accumulate(r.traffic_bytes.begin(), r.traffic_bytes.end(), 0.0)},
-      {"peak_flops_per_s", peak_rate(scenario, prediction.plan)}};
+      {"peak_flops_per_s", whole_peak_rate(scenario, prediction.plan)}};
   values["jittered_step_time_s"] = r.distribution ? r.distribution->mean.value : r.step_time;
   const sim::Staleness late = r.staleness.value_or(sim::Staleness{});
   values["staleness_max"] = late.max;

@@ -9,7 +9,7 @@
 namespace paceline::models {
 namespace {
 
-struct Reader {
+struct NumberReader {
   base::Fields& fields;
   const SourceList& sources;
   std::vector<Fact>& facts;
@@ -37,7 +37,7 @@ struct Reader {
 
 void read_matrix_rates(base::Fields& fields, const SourceList& sources, Device& device) {
   base::Fields rates = fields.map("matrix_rate");
-  Reader in{rates, sources, device.facts, "matrix_rate."};
+  NumberReader in{rates, sources, device.facts, "matrix_rate."};
   for (const auto& [name, precision] : kPrecisions) {
     const auto index = static_cast<std::size_t>(precision);
     if (rates.has(name))
@@ -95,7 +95,7 @@ Device read_device(const base::Document& document, const std::string& name) {
   device.profile = fields.text("profile");
   if (names_file(device.profile)) device.profile = path_beside(document.file, device.profile);
   const SourceList sources = read_sources(fields);
-  Reader in{fields, sources, device.facts, ""};
+  NumberReader in{fields, sources, device.facts, ""};
   read_matrix_rates(fields, sources, device);
   device.vector_rate = in.positive("vector_rate", in.flops_rate("vector_rate"));
   device.multiprocessors =

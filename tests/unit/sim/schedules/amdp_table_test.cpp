@@ -24,15 +24,15 @@ constexpr double kMemoryRate = 0.8 * 2039e9, kLinkRate = 0.8 * 200e9;
 // fp16 (6), zero the gradients (2).
 constexpr double kStepBytes = 62;
 
-struct Row {
+struct AmdpRow {
   int ranks, batch;
   double two_bw, interleaved, amdp;  ///< thousand tokens a second
 };
 // AMDP (github.com/Vinsmoke86/AMDP and its paper), GPT rows of the throughput table.
-constexpr Row kRows[] = {{4, 16, 38.6, 35.4, 39.1},
-                         {4, 64, 41.0, 39.8, 42.1},
-                         {8, 32, 70.3, 57.0, 75.5},
-                         {8, 128, 71.6, 67.5, 83.7}};
+constexpr AmdpRow kAmdpRows[] = {{4, 16, 38.6, 35.4, 39.1},
+                                 {4, 64, 41.0, 39.8, 42.1},
+                                 {8, 32, 70.3, 57.0, 75.5},
+                                 {8, 128, 71.6, 67.5, 83.7}};
 
 /// Forward of the head over that of a layer, by their matrix multiplications.
 double head_layers() {
@@ -62,7 +62,7 @@ double optimizer(int ranks) { return kParameters / ranks * kStepBytes / kMemoryR
 constexpr int kDirections = 4;
 
 /// A step of a schedule without a flush, an update per batch.
-double endless(ScheduleFunction build, const Row& row, double layer, double update) {
+double endless(ScheduleFunction build, const AmdpRow& row, double layer, double update) {
   PipelineShape shape{row.ranks, 1, 1};
   const int m = row.batch / kMicro;
   shape.microbatches = steady_microbatches(row.ranks, m, m);
@@ -73,20 +73,20 @@ double endless(ScheduleFunction build, const Row& row, double layer, double upda
   return per_second(row.batch, steady_period(program, graph, run_reference(graph), m));
 }
 
-double two_bw(const Row& row, double layer) {
+double two_bw(const AmdpRow& row, double layer) {
   return endless(pipedream_2bw, row, layer, optimizer(row.ranks));
 }
 
 /// Every rank updates one stage, reduces the fp16 gradients of all it holds to their owners and
 /// receives the parameters, one after another (blocking in the authors' code).
-double multi_directional(const Row& row, double layer) {
+double multi_directional(const AmdpRow& row, double layer) {
   const double stage = kParameters / row.ranks;
   const double update = optimizer(row.ranks) + kDirections * stage * (2 + 2) / kLinkRate;
   return endless(amdp, row, layer, update / kDirections);
 }
 
 /// Two layers per virtual stage.
-double interleaved(const Row& row, double layer) {
+double interleaved(const AmdpRow& row, double layer) {
   const PipelineShape shape{row.ranks, kLayers / 2 / row.ranks, row.batch / kMicro};
   const TaskGraph graph = timed(interleaved_1f1b(shape), times_of(shape.stages(), layer, 0));
   return per_second(row.batch, run_reference(graph).makespan + optimizer(row.ranks));
@@ -98,7 +98,7 @@ double fitted_layer() {
   double low = 1e-4, high = 1e-1;
   for (int i = 0; i < 50; ++i) {
     const double middle = std::sqrt(low * high);
-    (interleaved(kRows[0], middle) > kRows[0].interleaved ? low : high) = middle;
+    (interleaved(kAmdpRows[0], middle) > kAmdpRows[0].interleaved ? low : high) = middle;
   }
   return low;
 }
@@ -108,7 +108,7 @@ double fitted_layer() {
 TEST_CASE("AMDP's throughputs follow from one of them", "[sim]") {
   const double layer = fitted_layer();
   double sum = 0;
-  const auto compare = [&](const Row& row, const char* schedule, double predicted,
+  const auto compare = [&](const AmdpRow& row, const char* schedule, double predicted,
                            double published) {
     const double error = predicted / published - 1;
     INFO(schedule << " on " << row.ranks << " ranks, batch " << row.batch << ": " << predicted
@@ -116,7 +116,7 @@ TEST_CASE("AMDP's throughputs follow from one of them", "[sim]") {
     CHECK(std::abs(error) < 0.08);
     sum += std::abs(error);
   };
-  for (const Row& row : kRows) {
+  for (const AmdpRow& row : kAmdpRows) {
     const double delayed = two_bw(row, layer), flushed = interleaved(row, layer),
                  directed = multi_directional(row, layer);
     compare(row, "pipedream-2bw", delayed, row.two_bw);
