@@ -23,6 +23,7 @@ constexpr std::array kKinds{
     KernelKind{"layernorm", Curve, "rows columns"},
     KernelKind{"swiglu", Curve, "rows columns"},
     KernelKind{"gelu", Curve, "rows columns"},
+    KernelKind{"bias", Curve, "rows columns"},
     KernelKind{"softmax", Curve, "rows columns"},
     KernelKind{"rope", Curve, "rows heads head_dim"},
     KernelKind{"cross-entropy", Curve, "rows vocab", "chunk"},
