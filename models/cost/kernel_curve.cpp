@@ -44,6 +44,7 @@ constexpr std::array kKinds{
     KernelKind{"pack-bitvector", Curve, "count", "nonzeros"},
     KernelKind{"pack-coo", Curve, "count", "nonzeros"},
     KernelKind{"triad", Curve, "count"},
+    KernelKind{"add", Curve, "count"},
     KernelKind{"copy-d2d", Curve, "bytes"},
     KernelKind{"copy-h2d", Copy, "bytes"},
     KernelKind{"copy-d2h", Copy, "bytes"},
