@@ -42,7 +42,16 @@ void check_layout(const std::string& model, const std::string& layout) {
 const std::string kLlama =
     "model: {hidden: 32, layers: 4, heads: 4, kv_heads: 2, ffn: 48, vocab: 256, positions: 0,"
     " activation: swiglu, norm: rmsnorm, tied: true}";
-const std::string kTied = "model: {tied: true}";
+// Softmax does not change when all keys move alike: the gradient of a key's bias is zero, and what
+// is left of it is rounding, which Adam makes a step of. Where sums are grouped differently,
+// weights are compared without biases, and with them losses.
+const std::string kTied = "model: {tied: true, bias: false}", kPlain = "model: {bias: false}";
+
+void check_losses(const std::string& layout) {
+  const Trained whole = train(small_scenario("{}"), kernels::self_communicator(), kSteps);
+  const Trained part = train(small_scenario("{" + layout + "}"), world(), kSteps);
+  CHECK(worst_loss(part, whole) < 1e-5);
+}
 
 }  // namespace
 
@@ -61,17 +70,19 @@ TEST_CASE("two copies of every stage train as one process does", "[ranks-2]") {
 }
 
 TEST_CASE("data and tensor parallelism train as one process does", "[ranks-2]") {
-  check_layout("", "parallel: {dp: 2}");
-  check_layout("", "parallel: {tp: 2}");
+  for (const char* layout : {"parallel: {dp: 2}", "parallel: {tp: 2}"}) {
+    check_layout(kPlain, layout);
+    check_losses(layout);
+  }
   check_layout(kLlama, "parallel: {dp: 2}");
   check_layout(kLlama, "parallel: {tp: 2}");
 }
 
 TEST_CASE("layouts of two kinds of parallelism train as one process does", "[ranks-4]") {
-  check_layout("", "parallel: {pp: 2, dp: 2}, schedule: {name: 1f1b}");
+  check_layout(kPlain, "parallel: {pp: 2, dp: 2}, schedule: {name: 1f1b}");
   check_layout(kTied, "parallel: {pp: 2, dp: 2}, schedule: {name: zb-h1}");
   check_layout(kLlama, "parallel: {pp: 2, tp: 2}, schedule: {name: interleaved-1f1b, chunks: 2}");
-  check_layout(kLlama, "parallel: {tp: 2, dp: 2, order: [dp, tp, cp, ep, pp]}");
+  check_layout(kLlama, "parallel: {tp: 2, dp: 2, order: dp-tp-cp-ep-pp}");
 }
 
 TEST_CASE("a pipeline of four ranks trains as one process does", "[ranks-4]") {
@@ -80,7 +91,7 @@ TEST_CASE("a pipeline of four ranks trains as one process does", "[ranks-4]") {
 }
 
 TEST_CASE("PipeDream-2BW applies every gradient one update late, exactly", "[ranks-2]") {
-  const std::string model = GENERATE(as<std::string>(), "", kLlama);
+  const std::string model = GENERATE(as<std::string>(), kPlain, kLlama);
   const models::Scenario one = small_scenario(both(model, "batch: {global: 4}"));
   const Trained late = train_late(one, 4, 1);
   const Trained part =
@@ -89,16 +100,19 @@ TEST_CASE("PipeDream-2BW applies every gradient one update late, exactly", "[ran
                                 "schedule: {name: pipedream-2bw, update_every: 4}")),
             world(), 4);
   CHECK(part.losses.size() == 4);
-  CHECK(worst_gradient(part, late) == 0);
-  CHECK(worst_weight(part, late) == 0);
-  CHECK(worst_loss(part, late) < 1e-12);
+  // Gradients of a tied table are summed over the ends of the pipeline, in another order.
+  const double rounding = model == kPlain ? 0 : kRounding;
+  CHECK(worst_gradient(part, late) <= rounding);
+  CHECK(worst_weight(part, late) <= rounding);
+  CHECK(worst_loss(part, late) < (model == kPlain ? 1e-12 : 1e-6));
   // And one update late is something else than in time.
   CHECK(worst_gradient(part, train_late(one, 4, 0)) > 1e-2);
 }
 
 TEST_CASE("PipeDream-2BW in two replicas is one update late", "[ranks-4]") {
-  const Trained late = train_late(small_scenario("{batch: {global: 8}}"), 4, 1);
-  const Trained part = train(small_scenario("{parallel: {pp: 2, dp: 2}, "
+  const Trained late =
+      train_late(small_scenario("{model: {bias: false}, batch: {global: 8}}"), 4, 1);
+  const Trained part = train(small_scenario("{model: {bias: false}, parallel: {pp: 2, dp: 2}, "
                                             "schedule: {name: pipedream-2bw, update_every: 4}}"),
                              world(), 4);
   CHECK(worst_gradient(part, late) < kRounding);
