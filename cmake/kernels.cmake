@@ -62,12 +62,39 @@ function(paceline_record_ptxas target)
   add_custom_target(${target}_ptxas ALL DEPENDS ${CMAKE_BINARY_DIR}/ptxas.txt)
 endfunction()
 
-paceline_library(kernels DEPENDS base
-  EXCLUDE cuda/backend.cpp cuda/absent.cpp collective/mpi_module.cpp
+# `paceline bench` times with Google Benchmark where it is found, else with a loop of its own that gives
+# the same figures; OFF spares the program the shared library.
+set(PACELINE_GOOGLE_BENCHMARK AUTO CACHE STRING "Google Benchmark below paceline bench: AUTO, ON, OFF")
+set(other_timer measure_benchmark.cpp)
+if(NOT PACELINE_GOOGLE_BENCHMARK STREQUAL "OFF")
+  find_package(benchmark QUIET)
+  if(benchmark_FOUND)
+    set(other_timer measure_loop.cpp)
+  elseif(PACELINE_GOOGLE_BENCHMARK STREQUAL "ON")
+    message(FATAL_ERROR "PACELINE_GOOGLE_BENCHMARK is ON and there is none: install libbenchmark-dev")
+  endif()
+endif()
+set(cuda_host backend.cpp cublaslt.cpp multiply.cpp)
+list(TRANSFORM cuda_host PREPEND cuda/)
+set(avx2 gemm/eigen_product_avx2_cpu.cpp)
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(not_here ${avx2})
+endif()
+paceline_library(kernels DEPENDS base LIBRARIES Eigen3::Eigen ${CMAKE_DL_LIBS}
+  WITHOUT hardware_engine train
+  EXCLUDE ${cuda_host} cuda/absent.cpp ${other_timer} ${not_here} collective/mpi_module.cpp
   collective/nccl.cpp collective/nccl_api.cpp collective/nccl_absent.cpp)
+# Square roots then need no branch for errno, and loops with them run in vectors.
+target_compile_options(paceline_kernels PRIVATE -fno-math-errno)
+# Chosen at run time by what the processor has.
+set_source_files_properties(kernels/${avx2} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+if(other_timer STREQUAL "measure_loop.cpp")
+  target_link_libraries(paceline_kernels PRIVATE benchmark::benchmark)
+endif()
 target_sources(paceline_kernels PRIVATE ${simt_sources})
 if(PACELINE_HAVE_CUDA)
-  target_sources(paceline_kernels PRIVATE kernels/cuda/backend.cpp)
+  list(TRANSFORM cuda_host PREPEND kernels/)
+  target_sources(paceline_kernels PRIVATE ${cuda_host})
   target_compile_definitions(paceline_kernels PUBLIC PACELINE_HAVE_CUDA)
   target_include_directories(paceline_kernels PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   add_library(paceline_cuda STATIC ${cuda_sources})
@@ -92,3 +119,5 @@ if(PACELINE_HAVE_CUDA AND PACELINE_NCCL_INCLUDE)
 else()
   target_sources(paceline_kernels PRIVATE kernels/collective/nccl_absent.cpp)
 endif()
+
+paceline_library(kernels/hardware_engine DEPENDS sim kernels)
