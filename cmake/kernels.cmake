@@ -46,12 +46,13 @@ function(paceline_record_ptxas target)
   endif()
   set(script ${PROJECT_SOURCE_DIR}/tools/ptxas.py)
   set(hot ${PROJECT_SOURCE_DIR}/kernels/hot_kernels.txt)
-  set(compiler_cache ${CMAKE_CUDA_COMPILER_LAUNCHER})
-  if(NOT compiler_cache AND PACELINE_CCACHE)
-    set(compiler_cache ${PACELINE_CCACHE})
+  set(launcher ${Python3_EXECUTABLE} ${script} run)
+  if(CMAKE_CUDA_COMPILER_LAUNCHER)
+    list(APPEND launcher ${CMAKE_CUDA_COMPILER_LAUNCHER})
+  elseif(PACELINE_CCACHE)
+    list(APPEND launcher ${PACELINE_CCACHE})
   endif()
-  set_target_properties(${target} PROPERTIES
-    CUDA_COMPILER_LAUNCHER "${Python3_EXECUTABLE};${script};run;${compiler_cache}")
+  set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
   add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/ptxas.txt
     COMMAND Python3::Interpreter ${script} report ${CMAKE_BINARY_DIR}/ptxas.txt ${hot}

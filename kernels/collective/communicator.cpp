@@ -31,6 +31,17 @@ void check_parts(const Communicator& c, std::span<const std::int64_t> counts, co
 
 void check_rank(const Communicator& c, int rank) { PACELINE_CHECK(rank >= 0 && rank < c.size()); }
 
+void start_messages(const Communicator& c, std::span<const Message> messages, Stream stream,
+                    void** request) {
+  for (const Message& m : messages) {
+    PACELINE_CHECK(sound(m.data) && m.tag >= 0 && m.tag <= 32767);
+    check_rank(c, m.peer);
+  }
+  require(c.provider(), "message",
+          c.provider().start(c.handle(), messages.data(), static_cast<int>(messages.size()),
+                             stream.handle, request));
+}
+
 }  // namespace
 
 Communicator group(const Communicator& of, std::span<const int> ranks) {
@@ -111,14 +122,8 @@ void all_to_all_v(const Communicator& c, const Tensor& send,
 }
 
 Request start(const Communicator& c, std::span<const Message> messages, Stream stream) {
-  for (const Message& m : messages) {
-    PACELINE_CHECK(sound(m.data) && m.tag >= 0 && m.tag <= 32767);
-    check_rank(c, m.peer);
-  }
   void* request = nullptr;
-  require(c.provider(), "message",
-          c.provider().start(c.handle(), messages.data(), static_cast<int>(messages.size()),
-                             stream.handle, &request));
+  start_messages(c, messages, stream, &request);
   return {c, request};
 }
 
@@ -146,14 +151,20 @@ bool done(Request& request) { return request.finish(false); }
 
 void wait(Request& request) { PACELINE_CHECK(request.finish(true)); }
 
-void send(const Communicator& c, const Tensor& data, int to, int tag, Stream stream) {
-  Request request = isend(c, data, to, tag, stream);
+void exchange(const Communicator& c, std::span<const Message> messages, Stream stream) {
+  if (c.provider().enqueues) return start_messages(c, messages, stream, nullptr);
+  Request request = start(c, messages, stream);
   wait(request);
 }
 
+void send(const Communicator& c, const Tensor& data, int to, int tag, Stream stream) {
+  const Message message{data, to, true, tag};
+  exchange(c, {&message, 1}, stream);
+}
+
 void recv(const Communicator& c, const Tensor& data, int from, int tag, Stream stream) {
-  Request request = irecv(c, data, from, tag, stream);
-  wait(request);
+  const Message message{data, from, false, tag};
+  exchange(c, {&message, 1}, stream);
 }
 
 void barrier(const Communicator& c, Stream stream) {

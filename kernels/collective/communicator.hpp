@@ -120,7 +120,9 @@ Request irecv(const Communicator&, const Tensor& data, int from, int tag = 0, St
 bool done(Request&);
 void wait(Request&);
 
-/// With mpi, `send` returns once `data` may be changed; it may wait until the receiver is there.
+/// Starts all messages together, and is complete when collectives are.
+void exchange(const Communicator&, std::span<const Message> messages, Stream = {});
+/// An exchange of one message. With mpi `send` may wait until the receiver is there.
 void send(const Communicator&, const Tensor& data, int to, int tag = 0, Stream = {});
 void recv(const Communicator&, const Tensor& data, int from, int tag = 0, Stream = {});
 

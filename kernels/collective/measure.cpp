@@ -60,8 +60,7 @@ class Run {
     const int n = data_.ranks;
     const Message messages[] = {{recv, (data_.rank + n - 1) % n, false},
                                 {send, (data_.rank + 1) % n, true}};
-    Request request = start(communicator_, messages, stream_);
-    wait(request);
+    exchange(communicator_, messages, stream_);
   }
 
   /// Seconds of this rank for so many calls that all ranks begin together.

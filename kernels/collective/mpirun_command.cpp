@@ -59,6 +59,11 @@ std::string find_mpirun() {
   throw base::MissingError("mpirun is not found: " + mpi_packages());
 }
 
+/// Without a remote shell to look for: all ranks are here. They print no stack traces. They end
+/// with the thread that started them (join_job), which must be the one that lives to the end.
+constexpr std::pair<const char*, const char*> kSettings[] = {
+    {"plm", "isolated"}, {"opal_signal", ""}, {"odls_base_num_threads", "0"}};
+
 }  // namespace
 
 std::vector<std::string> mpirun_command(int ranks, std::span<char* const> argv) {
@@ -66,12 +71,9 @@ std::vector<std::string> mpirun_command(int ranks, std::span<char* const> argv) 
                                  "-np",         std::to_string(ranks),
                                  "--bind-to",   ranks <= core_count() ? "core" : "none"};
   if (::geteuid() == 0) words.insert(words.begin() + 1, "--allow-run-as-root");
-  // Without a remote shell to look for: all ranks are here. Ranks print no stack traces.
-  for (const char* w : {"--mca", "plm", "isolated", "--mca", "opal_signal", ""})
-    words.emplace_back(w);
+  for (const auto& [name, value] : kSettings) words.insert(words.end(), {"--mca", name, value});
   if (!may_read_other_processes())
-    for (const char* w : {"--mca", "btl_vader_single_copy_mechanism", "none"})
-      words.emplace_back(w);
+    words.insert(words.end(), {"--mca", "btl_vader_single_copy_mechanism", "none"});
   std::array<char, 4096> self{};
   if (::readlink("/proc/self/exe", self.data(), self.size() - 1) < 0)
     throw base::Error("/proc/self/exe", std::strerror(errno));

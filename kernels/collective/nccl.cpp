@@ -155,7 +155,7 @@ Failure start_messages(void* c, const Message* messages, int count, void* stream
     }
     return result;
   });
-  if (failure != nullptr) return failure;
+  if (failure != nullptr || request == nullptr) return failure;
   cudaEvent_t event = nullptr;
   if (const Failure bad = checked(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)))
     return bad;
@@ -172,9 +172,9 @@ Failure finish_messages(void*, void* request, bool wait, bool& done) {
   return checked(status);
 }
 
-constexpr Provider kNccl{"nccl",         release,        nullptr,        barrier,    all_reduce,
-                         reduce_scatter, broadcast,      all_gather,     all_to_all, all_gather_v,
-                         all_to_all_v,   start_messages, finish_messages};
+constexpr Provider kNccl{"nccl",         release,        nullptr,         barrier,    all_reduce,
+                         reduce_scatter, broadcast,      all_gather,      all_to_all, all_gather_v,
+                         all_to_all_v,   start_messages, finish_messages, true};
 
 }  // namespace
 

@@ -57,11 +57,12 @@ struct Provider {
                           const std::int64_t* counts, void* stream);
   Failure (*all_to_all_v)(void* communicator, const Tensor& send, const std::int64_t* send_counts,
                           const Tensor& recv, const std::int64_t* recv_counts, void* stream);
-  /// Starts all of them; `request` is for finish.
+  /// Starts all of them; `request` is for finish, or null where `enqueues` and nobody will ask.
   Failure (*start)(void* communicator, const Message* messages, int count, void* stream,
                    void** request);
   /// Waits for it, or looks whether it has ended; it is gone once `done` or an error is returned.
   Failure (*finish)(void* communicator, void* request, bool wait, bool& done);
+  bool enqueues = false;  ///< on the stream, instead of doing it at once
 };
 
 }  // namespace paceline::kernels

@@ -15,7 +15,11 @@ constexpr DType kReducible[] = {DType::F32, DType::Bf16, DType::F16,
                                 DType::U8,  DType::I32,  DType::U32};
 constexpr DType kTypes[] = {DType::F32,  DType::Bf16, DType::F16, DType::E4m3,
                             DType::E5m2, DType::U8,   DType::I32, DType::U32};
-constexpr std::int64_t kCounts[] = {0, 1, 3, 17, 1000, 70001};
+// Empty, one, odd; beyond what travels eagerly, of a few types.
+constexpr std::int64_t kCounts[] = {0, 1, 3, 1001, 70001};
+bool tested(DType type, std::int64_t count) {
+  return count <= 3 || type == DType::F32 || (type == DType::Bf16 && count < 70000);
+}
 
 const Communicator& world() {
   static const Communicator all = world_communicator();
@@ -181,9 +185,10 @@ void check_ring(const Communicator& c, DType type, std::int64_t count) {
   CHECK(data.differs([](std::int64_t i) { return given(0, i); }) == -1);
 }
 
-void check_all(const Communicator& c) {
-  for (const std::int64_t count : kCounts) {
+void check_all(const Communicator& c, std::span<const std::int64_t> counts) {
+  for (const std::int64_t count : counts) {
     for (const DType type : kTypes) {
+      if (!tested(type, count)) continue;
       INFO(c.size() << " ranks, " << count << " of " << name_of(type));
       check_moves(c, type, count);
       check_uneven(c, type, count);
@@ -191,6 +196,7 @@ void check_all(const Communicator& c) {
       check_ring(c, type, count);
     }
     for (const DType type : kReducible) {
+      if (!tested(type, count)) continue;
       INFO(c.size() << " ranks, " << count << " of " << name_of(type));
       check_reductions(c, type, count);
     }
@@ -200,7 +206,9 @@ void check_all(const Communicator& c) {
 
 }  // namespace
 
-TEST_CASE("collectives of all ranks are what a loop gives", "[ranks]") { check_all(world()); }
+TEST_CASE("collectives of all ranks are what a loop gives", "[ranks]") {
+  check_all(world(), kCounts);
+}
 
 TEST_CASE("groups communicate among themselves", "[ranks]") {
   const int me = world().rank(), n = world().size();
@@ -214,7 +222,7 @@ TEST_CASE("groups communicate among themselves", "[ranks]") {
     const Communicator some = group(world(), members);
     CHECK(some.size() == std::ssize(members));
     CHECK(members[static_cast<std::size_t>(some.rank())] == me);
-    check_all(some);
+    check_all(some, std::vector<std::int64_t>{0, 5});
     const Communicator smaller = group(some, std::vector<int>{some.rank()});
     CHECK(smaller.size() == 1);
   }
