@@ -14,19 +14,26 @@ struct alignas(sizeof(T) * N) Vector {
 
 /// N consecutive elements from `from`, of which `valid` exist; 0 for the others.
 template <int N, class T>
-__device__ void read_floats(const T* from, int valid, bool aligned, float* to) {
+__device__ void read_elements(const T* from, int valid, bool aligned, T* to) {
   constexpr int kVector = N * sizeof(T) > 16 ? 16 / static_cast<int>(sizeof(T)) : N;
   if (aligned && valid >= N) {
     PACELINE_UNROLL
     for (int i = 0; i < N; i += kVector) {
       const auto vector = *reinterpret_cast<const Vector<T, kVector>*>(from + i);
       PACELINE_UNROLL
-      for (int j = 0; j < kVector; ++j) to[i + j] = static_cast<float>(vector.at[j]);
+      for (int j = 0; j < kVector; ++j) to[i + j] = vector.at[j];
     }
     return;
   }
   PACELINE_UNROLL
-  for (int i = 0; i < N; ++i) to[i] = i < valid ? static_cast<float>(from[i]) : 0.0F;
+  for (int i = 0; i < N; ++i) to[i] = i < valid ? from[i] : T(0.0F);
+}
+template <int N, class T>
+__device__ void read_floats(const T* from, int valid, bool aligned, float* to) {
+  T own[N];
+  read_elements<N>(from, valid, aligned, own);
+  PACELINE_UNROLL
+  for (int i = 0; i < N; ++i) to[i] = static_cast<float>(own[i]);
 }
 
 /// The first `valid` of N values, rounded to T.

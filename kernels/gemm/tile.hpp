@@ -15,6 +15,7 @@ constexpr int kPitch = kTile + 4;  // keeps rows of 16 bytes aligned, off each o
 enum class Inner { Depth, Rows };
 template <class T, Inner I>
 struct TileFactor {
+  using Element = T;
   const T* data;
   std::int64_t stride, step;
   int rows, depth;
@@ -24,46 +25,50 @@ struct TileFactor {
 /// The thread's eight elements of the 128 rows x 16 deep part at (row, depth), to registers.
 template <class T>
 __device__ void fetch(const TileFactor<T, Inner::Depth>& f, std::int64_t batch, int row, int depth,
-                      int thread, float* to) {
+                      int thread, T* to) {
   row += thread % kTile;
   depth += thread / kTile * 8;
   const int valid = row < f.rows ? f.depth - depth : 0;
-  read_floats<8>(f.data + batch * f.step + row * f.stride + depth, valid, f.aligned, to);
+  read_elements<8>(f.data + batch * f.step + row * f.stride + depth, valid, f.aligned, to);
 }
 template <class T>
 __device__ void fetch(const TileFactor<T, Inner::Rows>& f, std::int64_t batch, int row, int depth,
-                      int thread, float* to) {
+                      int thread, T* to) {
   row += thread % 16 * 4;
   depth += thread / 16;
   const T* from = f.data + batch * f.step + depth * f.stride + row;
   const bool inside = depth < f.depth;
-  read_floats<4>(from, inside ? f.rows - row : 0, f.aligned, to);
-  read_floats<4>(from + 64, inside ? f.rows - row - 64 : 0, f.aligned, to + 4);
+  read_elements<4>(from, inside ? f.rows - row : 0, f.aligned, to);
+  read_elements<4>(from + 64, inside ? f.rows - row - 64 : 0, f.aligned, to + 4);
 }
 
-/// From registers to a buffer of [depth][row].
+/// From registers to a buffer of [depth][row], in fp32.
 template <class T>
-__device__ void keep(const TileFactor<T, Inner::Depth>&, const float* from, int thread,
+__device__ void keep(const TileFactor<T, Inner::Depth>&, const T* from, int thread,
                      float (*buffer)[kPitch]) {
   PACELINE_UNROLL
-  for (int i = 0; i < 8; ++i) buffer[thread / kTile * 8 + i][thread % kTile] = from[i];
+  for (int i = 0; i < 8; ++i)
+    buffer[thread / kTile * 8 + i][thread % kTile] = static_cast<float>(from[i]);
 }
 template <class T>
-__device__ void keep(const TileFactor<T, Inner::Rows>&, const float* from, int thread,
+__device__ void keep(const TileFactor<T, Inner::Rows>&, const T* from, int thread,
                      float (*buffer)[kPitch]) {
   using Four = Vector<float, 4>;
   float* row = &buffer[thread / 16][thread % 16 * 4];
-  *reinterpret_cast<Four*>(row) = {{from[0], from[1], from[2], from[3]}};
-  *reinterpret_cast<Four*>(row + 64) = {{from[4], from[5], from[6], from[7]}};
+  PACELINE_UNROLL
+  for (int i = 0; i < 8; i += 4)
+    *reinterpret_cast<Four*>(row + i * 16) = {
+        {static_cast<float>(from[i]), static_cast<float>(from[i + 1]),
+         static_cast<float>(from[i + 2]), static_cast<float>(from[i + 3])}};
 }
 
-/// sums += the outer products of a buffer's 16 rows; a thread owns rows 4y … and 64 + 4y … and
-/// columns 4x … and 64 + 4x … of the tile, x and y its place in 16 x 16.
-__device__ inline void add_buffer(const float (*a)[kPitch], const float (*b)[kPitch], int thread,
-                                  float (*sums)[8]) {
+/// sums += the outer products of 8 of a buffer's 16 rows, from `first` on; a thread owns rows 4y …
+/// and 64 + 4y … and columns 4x … and 64 + 4x … of the tile, x and y its place in 16 x 16.
+__device__ inline void add_half(const float (*a)[kPitch], const float (*b)[kPitch], int first,
+                                int thread, float (*sums)[8]) {
   using Four = Vector<float, 4>;
   const int x = thread % 16 * 4, y = thread / 16 * 4;
-  for (int d = 0; d < kDepth; ++d) {
+  for (int d = first; d < first + kDepth / 2; ++d) {
     const Four a0 = *reinterpret_cast<const Four*>(&a[d][y]),
                a1 = *reinterpret_cast<const Four*>(&a[d][64 + y]),
                b0 = *reinterpret_cast<const Four*>(&b[d][x]),
@@ -86,18 +91,22 @@ __device__ void multiply_tile(const A& a, const B& b, std::int64_t batch,
   const int thread = static_cast<int>(threadIdx.x);
   const int row = static_cast<int>(blockIdx.x) * kTile,
             column = static_cast<int>(blockIdx.y) * kTile;
-  float a_next[8], b_next[8], sums[8][8] = {};
+  float sums[8][8] = {};
   const int parts = (a.depth + kDepth - 1) / kDepth;
+  // Loads of the next part are under way beside one half of this one each: with both at once, not
+  // everything would fit into registers.
   for (int part = 0; part <= parts; ++part) {
+    const int now = (part + 1) % 2, next = part % 2, depth = part * kDepth;
+    typename A::Element a_next[8];
+    typename B::Element b_next[8];
+    if (part < parts) fetch(a, batch, row, depth, thread, a_next);
+    if (part > 0) add_half(a_buffer[now], b_buffer[now], 0, thread, sums);
     if (part < parts) {
-      fetch(a, batch, row, part * kDepth, thread, a_next);
-      fetch(b, batch, column, part * kDepth, thread, b_next);
+      keep(a, a_next, thread, a_buffer[next]);
+      fetch(b, batch, column, depth, thread, b_next);
     }
-    if (part > 0) add_buffer(a_buffer[(part - 1) % 2], b_buffer[(part - 1) % 2], thread, sums);
-    if (part < parts) {
-      keep(a, a_next, thread, a_buffer[part % 2]);
-      keep(b, b_next, thread, b_buffer[part % 2]);
-    }
+    if (part > 0) add_half(a_buffer[now], b_buffer[now], kDepth / 2, thread, sums);
+    if (part < parts) keep(b, b_next, thread, b_buffer[next]);
     __syncthreads();
   }
   PACELINE_UNROLL
