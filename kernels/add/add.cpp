@@ -26,7 +26,8 @@ void cpu(const Call& call) {
   const std::int64_t n = call["count"];
   const T *a = call.at<T>(0), *b = call.at<T>(1);
   T* y = call.at<T>(2);
-  for (std::int64_t i = 0; i < n; ++i) y[i] = T(static_cast<float>(a[i]) + static_cast<float>(b[i]));
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = T(static_cast<float>(a[i]) + static_cast<float>(b[i]));
 }
 
 std::vector<Shape> test_shapes() { return {{{"count", 1}}, {{"count", 1003}}, {{"count", 8200}}}; }

@@ -57,14 +57,14 @@ void weight_cpu(const Call& call) {
 }  // namespace
 
 std::vector<Operation> bias_operations() {
-  return {{"bias", "forward", "y = x + b in every row", float_types(), forward_tensors,
-           forward_work, row_test_shapes, row_bench_shapes, forward_reference,
-           [](const Call& c) { PACELINE_BY_TYPE(c, forward_cpu); },
-           PACELINE_ON_DEVICE(bias_forward)},
-          {"bias", "weight-gradient", "db summed over rows", float_types(), weight_tensors,
-           weight_work, row_test_shapes, row_bench_shapes, weight_reference,
-           [](const Call& c) { PACELINE_BY_TYPE(c, weight_cpu); },
-           PACELINE_ON_DEVICE(bias_weight_gradient)}};
+  return {
+      {"bias", "forward", "y = x + b in every row", float_types(), forward_tensors, forward_work,
+       row_test_shapes, row_bench_shapes, forward_reference,
+       [](const Call& c) { PACELINE_BY_TYPE(c, forward_cpu); }, PACELINE_ON_DEVICE(bias_forward)},
+      {"bias", "weight-gradient", "db summed over rows", float_types(), weight_tensors, weight_work,
+       row_test_shapes, row_bench_shapes, weight_reference,
+       [](const Call& c) { PACELINE_BY_TYPE(c, weight_cpu); },
+       PACELINE_ON_DEVICE(bias_weight_gradient)}};
 }
 
 }  // namespace paceline::kernels

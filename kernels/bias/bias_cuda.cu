@@ -17,8 +17,7 @@ __global__ void __launch_bounds__(kTileThreads)
   x.each([&](std::int64_t column, const Pack<T, W>(&p)[1]) {
     const Pack<float, W> bias = load<W>(b + column);
     Pack<T, W> out;
-    for (int j = 0; j < W; ++j)
-      out.value[j] = T(static_cast<float>(p[0].value[j]) + bias.value[j]);
+    for (int j = 0; j < W; ++j) out.value[j] = T(static_cast<float>(p[0].value[j]) + bias.value[j]);
     write_once(y + start + column, out);
   });
 }

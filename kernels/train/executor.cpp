@@ -161,8 +161,7 @@ void Executor::forward(const Step& step, Stage& stage) {
   if (stage.layout.head) {
     const double loss = mean_loss(context(), record);
     // Where updates stand in the order, nobody looks at the loss before the end of the run.
-    if (plan_.updates && !std::isfinite(loss))
-      fail_at(first_update() + step.update, loss);
+    if (plan_.updates && !std::isfinite(loss)) fail_at(first_update() + step.update, loss);
     if (step.update < plan_.update_count && place_.tensor == 0)
       losses_[static_cast<std::size_t>(step.update)] +=
           loss / (step.together * job_.scenario.parallel.dp);
@@ -181,9 +180,9 @@ void Executor::input_gradient(const Step& step, Stage& stage) {
   Block d_output = receive(step);
   if (shape_.recompute && record.layers.empty()) recompute(step, stage);
   const double microbatches = double{1} * step.together * job_.scenario.parallel.dp;
-  Block d_input = stage_backward(context(), stage.layout, weights(stage, step.version), record,
-                                 std::move(d_output),
-                                 1 / (microbatches * static_cast<double>(shape_.rows())));
+  Block d_input =
+      stage_backward(context(), stage.layout, weights(stage, step.version), record,
+                     std::move(d_output), 1 / (microbatches * static_cast<double>(shape_.rows())));
   deliver(step, std::move(d_input));
 }
 

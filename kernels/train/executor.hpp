@@ -52,8 +52,8 @@ class Executor {
     int newest = 0;
     Block gradients;
     std::vector<Block> states;
-    int steps = 0;  ///< optimizer steps over all runs
-    bool summed = false;  ///< gradients are those of all ranks
+    int steps = 0;                       ///< optimizer steps over all runs
+    bool summed = false;                 ///< gradients are those of all ranks
     std::map<int, StageRecord> records;  ///< by microbatch
   };
   using Key = std::pair<int, int>;  ///< stage, microbatch

@@ -49,8 +49,7 @@ Groups make_groups(const Communicator& world, const models::Mesh& mesh,
   std::set<int> ends(placement.ranks.front().begin(), placement.ranks.front().end());
   ends.insert(placement.ranks.back().begin(), placement.ranks.back().end());
   ranks.clear();
-  for (const int pipeline : ends)
-    ranks.push_back(rank_of(mesh, {own.tensor, own.data, pipeline}));
+  for (const int pipeline : ends) ranks.push_back(rank_of(mesh, {own.tensor, own.data, pipeline}));
   groups.ends = group_of(world, ranks);
   return groups;
 }

@@ -69,9 +69,9 @@ Block layer_backward(const Context& c, const LayerLayout& l, const Values& weigh
   const Block mlp = norm_backward(c, l.before_mlp, weights, r.middle.floats(), r.before_mlp,
                                   mlp_backward(c, l, weights, r));
   r.d_middle = added(c, r.d_output.floats(), mlp.floats());
-  const Block attention = norm_backward(c, l.before_attention, weights, r.x.floats(),
-                                        r.before_attention,
-                                        attention_backward_branch(c, l, weights, r));
+  const Block attention =
+      norm_backward(c, l.before_attention, weights, r.x.floats(), r.before_attention,
+                    attention_backward_branch(c, l, weights, r));
   Block d_x = added(c, r.d_middle.floats(), attention.floats());
   for (Block* done : {&r.query, &r.key, &r.value, &r.lse, &r.up}) done->release();
   return d_x;

@@ -15,9 +15,12 @@ Shape product_shape(const Context& c, const Linear& l) {
   return {{"m", c.shape.rows()}, {"n", l.outputs}, {"k", l.inputs}};
 }
 Shape attention_shape(const Context& c, const AttentionShape& a) {
-  return {{"batch", c.shape.sequences}, {"heads", a.heads},
-          {"kv_heads", a.kv_heads},     {"queries", c.shape.sequence},
-          {"keys", c.shape.sequence},   {"head_dim", a.head_dim},
+  return {{"batch", c.shape.sequences},
+          {"heads", a.heads},
+          {"kv_heads", a.kv_heads},
+          {"queries", c.shape.sequence},
+          {"keys", c.shape.sequence},
+          {"head_dim", a.head_dim},
           {"causal", 1}};
 }
 Block like(const Context& c, const Block& block) { return c.device.take(block.count()); }
@@ -65,8 +68,7 @@ Tensor Values::of(int parameter) const {
 }
 
 void sum_over_tensor_ranks(const Context& c, const Tensor& values) {
-  if (c.tensor != nullptr)
-    all_reduce(*c.tensor, values, values, Reduction::Sum, c.device.stream());
+  if (c.tensor != nullptr) all_reduce(*c.tensor, values, values, Reduction::Sum, c.device.stream());
 }
 
 void accumulate(const Context& c, const Tensor& from, const Tensor& to) {
@@ -189,9 +191,8 @@ Block loss_backward(const Context& c, const Block& logits, const Block& targets,
                     const LossRecord& record, double scale) {
   Block d_logits = like(c, logits);
   const Block d_loss = c.device.take(c.shape.rows());
-  c.device.to_device(d_loss.floats(),
-                     std::vector<float>(static_cast<std::size_t>(c.shape.rows()),
-                                        static_cast<float>(scale)));
+  c.device.to_device(d_loss.floats(), std::vector<float>(static_cast<std::size_t>(c.shape.rows()),
+                                                         static_cast<float>(scale)));
   c.device.run("cross-entropy", "input-gradient",
                {{"rows", c.shape.rows()}, {"vocab", c.shape.vocab}},
                {{"logits", logits.floats()},

@@ -18,8 +18,7 @@ constexpr double kFloat = sizeof(float);
 /// Floats of LayerRecord per row: vectors of the hidden size, of queries and keys, of the MLP.
 double layer_floats(const GptShape& shape, const LayerShape& layer) {
   const auto heads = static_cast<double>(2 * layer.heads + 4 * layer.kv_heads);
-  return 8 * static_cast<double>(shape.hidden) +
-         heads * 2 * static_cast<double>(layer.head_dim) +
+  return 8 * static_cast<double>(shape.hidden) + heads * 2 * static_cast<double>(layer.head_dim) +
          (layer.gated ? 5 : 3) * static_cast<double>(layer.ffn);
 }
 
@@ -52,13 +51,12 @@ double needed_bytes(const GptShape& shape, const models::Plan& plan, const sim::
 
 void check_memory(double bytes, const Backend& backend, const std::string& where) {
   if (std::string_view(backend.name) == "cuda") return;
-  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                       static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const double there =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (bytes <= there) return;
   throw base::Error(where,
                     "a rank needs about " + base::format_bytes(base::Bytes(bytes)) +
-                        " to train this, the machine has " +
-                        base::format_bytes(base::Bytes(there)),
+                        " to train this, the machine has " + base::format_bytes(base::Bytes(there)),
                     "a smaller model or more ranks");
 }
 

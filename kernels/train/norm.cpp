@@ -24,11 +24,9 @@ void norm_forward(const Context& c, const Norm& norm, const Values& weights, con
   record.y = c.device.take(x.count);
   record.inverse = c.device.take(c.shape.rows());
   if (is_rms(c)) {
-    c.device.run("rmsnorm", "forward", norm_shape(c),
-                 {{"x", x},
-                  {"w", weight},
-                  {"y", record.y.floats()},
-                  {"r", record.inverse.floats()}});
+    c.device.run(
+        "rmsnorm", "forward", norm_shape(c),
+        {{"x", x}, {"w", weight}, {"y", record.y.floats()}, {"r", record.inverse.floats()}});
     return;
   }
   record.mean = c.device.take(c.shape.rows());

@@ -134,8 +134,8 @@ StageLayout stage_layout(const GptShape& shape, const models::Stage& stage) {
   if (stage.embedding) {
     layout.tokens = make.matrix(tokens, shape.vocab, shape.hidden, Cut::None, kDeviation);
     if (shape.positions > 0)
-      layout.positions = make.matrix("embedding.positions", shape.positions, shape.hidden,
-                                     Cut::None, kDeviation);
+      layout.positions =
+          make.matrix("embedding.positions", shape.positions, shape.hidden, Cut::None, kDeviation);
     if (shape.embedding_norm) layout.embedding_norm = make.norm("embedding.norm");
   }
   for (int i = stage.first_layer; i < stage.first_layer + stage.layers; ++i)

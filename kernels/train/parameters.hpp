@@ -13,7 +13,7 @@ namespace paceline::kernels::train {
 /// A matrix or vector of the model and the part of it that this rank holds.
 struct Parameter {
   std::string name;  ///< "layers.3.attention.query.weight": the same in every layout
-  std::int64_t rows = 1, columns = 1;  ///< of the whole; vectors have one column
+  std::int64_t rows = 1, columns = 1;            ///< of the whole; vectors have one column
   std::int64_t first_row = 0, first_column = 0;  ///< of each piece
   std::int64_t held_rows = 1, held_columns = 1;
   /// Matrices of equal size that lie one below the other; of each this rank holds a part.

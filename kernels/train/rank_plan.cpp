@@ -87,8 +87,9 @@ void check_updates(const Program& program, const std::string& where) {
   const auto [least, most] = std::minmax_element(count.begin(), count.end());
   if (*most == 0) return;
   if (*least != *most)
-    throw Error(where, "has " + std::to_string(*least) + " updates of one stage and " +
-                           std::to_string(*most) + " of another",
+    throw Error(where,
+                "has " + std::to_string(*least) + " updates of one stage and " +
+                    std::to_string(*most) + " of another",
                 "as many of every stage");
   for (const std::vector<int>& ranks : sim::placement_of(program).ranks)
     if (ranks.size() > 1)
@@ -139,8 +140,8 @@ class Versions {
   const Program& program_;
   int oldest_;
   bool has_updates_ = false;
-  std::map<int, int> done_;                  ///< updates by stage
-  std::map<Key, int> forward_, update_;      ///< updates before a microbatch's forward, gradient
+  std::map<int, int> done_;              ///< updates by stage
+  std::map<Key, int> forward_, update_;  ///< updates before a microbatch's forward, gradient
   std::map<std::pair<int, int>, int> together_;  ///< microbatches by (stage, update)
 };
 
@@ -174,7 +175,9 @@ std::vector<Route> routes_of(const Program& program) {
 void add_messages(const Program& program, int rank, RankPlan& plan) {
   std::map<int, int> local;  // number of messages to oneself
   for (const Route& route : routes_of(program)) {
-    const auto at = [&](std::int32_t i) -> Step& { return plan.steps[static_cast<std::size_t>(i)]; };
+    const auto at = [&](std::int32_t i) -> Step& {
+      return plan.steps[static_cast<std::size_t>(i)];
+    };
     if (route.from == rank) at(route.sent_at).to = route.to;
     if (route.from == rank && route.to != rank) ++plan.outgoing[route.to];
     if (route.to != rank) continue;

@@ -39,12 +39,12 @@ struct Step {
 /// What one rank of the pipeline does in one run of a Program.
 struct RankPlan {
   std::vector<Step> steps;
-  std::vector<int> stages;          ///< that it holds, ascending
-  std::map<int, int> incoming;      ///< messages by sending rank, this one not among them
-  std::map<int, int> outgoing;      ///< and by receiving rank
+  std::vector<int> stages;      ///< that it holds, ascending
+  std::map<int, int> incoming;  ///< messages by sending rank, this one not among them
+  std::map<int, int> outgoing;  ///< and by receiving rank
   std::map<std::pair<int, int>, int> readers;  ///< steps that use weights, by (stage, version)
-  bool updates = false;  ///< U stands in the Program; otherwise the run ends with an update
-  int update_count = 1;  ///< updates of every stage in one run
+  bool updates = false;     ///< U stands in the Program; otherwise the run ends with an update
+  int update_count = 1;     ///< updates of every stage in one run
   bool recomputes = false;  ///< R stands in the Program
 };
 

@@ -77,14 +77,14 @@ void check_layout(const Scenario& s) {
   refuse_if(p.zero > 0, s, "parallel.zero", "sharded states cannot be trained here", "zero: 0");
   refuse_if(p.sequence_parallel, s, "parallel.sequence_parallel",
             "sequence parallelism cannot be trained here", "false");
-  const bool parts = s.recompute == models::Recompute::Selective ||
-                     s.recompute == models::Recompute::Blockwise;
+  const bool parts =
+      s.recompute == models::Recompute::Selective || s.recompute == models::Recompute::Blockwise;
   refuse_if(parts, s, "recompute", "recomputing parts of a stage cannot be trained here",
             "none or full");
-  refuse_if(s.model.vocab % p.tp != 0, s, "parallel.tp",
-            std::to_string(p.tp) + " does not divide a vocabulary of " +
-                std::to_string(s.model.vocab),
-            "pad the vocabulary");
+  refuse_if(
+      s.model.vocab % p.tp != 0, s, "parallel.tp",
+      std::to_string(p.tp) + " does not divide a vocabulary of " + std::to_string(s.model.vocab),
+      "pad the vocabulary");
   // The attention kernels count in 32 bits.
   refuse_if(s.batch.micro > (1 << 20) || s.batch.sequence > (1 << 24), s, "batch",
             "microbatches of " + std::to_string(s.batch.micro) + " sequences of " +

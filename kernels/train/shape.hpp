@@ -21,8 +21,8 @@ struct GptShape {
   bool tied = false, embedding_norm = false, final_norm = true;
   models::NormKind norm = models::NormKind::Layer;
   bool norm_bias = true;
-  std::vector<LayerShape> layers;             ///< by number in the model
-  std::int64_t sequences = 1, sequence = 1;   ///< of a microbatch, tokens of each
+  std::vector<LayerShape> layers;            ///< by number in the model
+  std::int64_t sequences = 1, sequence = 1;  ///< of a microbatch, tokens of each
   int tensor_ranks = 1, tensor_rank = 0;
   bool recompute = false;  ///< a stage keeps its input only, and runs forward again before backward
   std::int64_t rows() const { return sequences * sequence; }

@@ -18,7 +18,8 @@ struct StageRecord {
   Block d_logits, d_embedded;
 };
 
-/// What a stage is asked to work on: its input, or tokens at the embedding, and targets at the head.
+/// What a stage is asked to work on: its input, or tokens at the embedding, and targets at the
+/// head.
 struct StageInput {
   Block x;
   std::vector<std::int32_t> tokens, targets;

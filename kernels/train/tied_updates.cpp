@@ -15,7 +15,9 @@ using sim::Action;
 class Rehearsal {
  public:
   explicit Rehearsal(const sim::Program& program)
-      : program_(program), index_(program), next_(program.order.size(), 0),
+      : program_(program),
+        index_(program),
+        next_(program.order.size(), 0),
         done_(index_.keys(), false) {}
 
   bool ends() {

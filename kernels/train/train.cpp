@@ -69,8 +69,8 @@ TrainResult train_gpt(const models::Scenario& scenario, const models::Plan& plan
                       const std::function<void(const TrainStep&)>& on_step) {
   PACELINE_CHECK(options.steps > 0);
   const Text text = text_of(options, scenario);
-  Executor executor({scenario, plan, program, world, backend, text, options.optimizer,
-                     options.seed, {}});
+  Executor executor(
+      {scenario, plan, program, world, backend, text, options.optimizer, options.seed, {}});
   TrainResult result;
   result.tokens_per_step = static_cast<double>(scenario.batch.global * scenario.batch.sequence);
   while (std::ssize(result.steps) < options.steps) {

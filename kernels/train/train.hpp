@@ -13,12 +13,12 @@
 
 /// Trains a small GPT, really, through the schedule and layout of a scenario: every rank runs the
 /// actions of its order, activations and gradients travel as messages, tensor- and data-parallel
-/// groups sum. Everything is in fp32. The numbers depend on the scenario, the text and the seed; the
-/// layout changes them by rounding only.
+/// groups sum. Everything is in fp32. The numbers depend on the scenario, the text and the seed;
+/// the layout changes them by rounding only.
 namespace paceline::kernels::train {
 
 struct TrainOptions {
-  int steps = 20;  ///< updates of the weights; rounded up to whole runs of the Program
+  int steps = 20;          ///< updates of the weights; rounded up to whole runs of the Program
   std::uint64_t seed = 1;  ///< of initial weights and of the order of the text
   std::string text;        ///< bytes to learn from; empty: bundled_text()
   std::string text_name = "text";  ///< begins messages about it
@@ -30,8 +30,8 @@ struct TrainOptions {
 Optimizer optimizer_of(const models::Scenario& scenario);
 
 struct TrainStep {
-  int step = 0;       ///< from 1
-  double loss = 0;    ///< mean over the step's tokens, in nats, before its update
+  int step = 0;        ///< from 1
+  double loss = 0;     ///< mean over the step's tokens, in nats, before its update
   double seconds = 0;  ///< of this rank: of the run of the Program, divided by its updates
 };
 

@@ -108,7 +108,8 @@ TEST_CASE("gradients are the slopes of the loss", "[train]") {
 TEST_CASE("a small GPT learns the bundled text", "[train]") {
   for (const char* const optimizer : {"adamw", "sgd"}) {
     const models::Scenario scenario = small_scenario(
-        std::string("{model: {layers: 2}, batch: {global: 4, micro: 4, sequence: 16}, optimizer: ") +
+        std::string(
+            "{model: {layers: 2}, batch: {global: 4, micro: 4, sequence: 16}, optimizer: ") +
         optimizer + "}");
     const Trained trained = train(scenario, kernels::self_communicator(), 120);
     CHECK(trained.losses.front() == Approx(std::log(256)).margin(0.2));

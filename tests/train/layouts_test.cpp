@@ -25,7 +25,8 @@ std::string both(const std::string& model, const std::string& layout) {
 /// `layout` against one process that goes through the same microbatches.
 void check_layout(const std::string& model, const std::string& layout) {
   INFO(model << " " << layout);
-  const Trained whole = train(small_scenario(both(model, "")), kernels::self_communicator(), kSteps);
+  const Trained whole =
+      train(small_scenario(both(model, "")), kernels::self_communicator(), kSteps);
   const Trained part = train(small_scenario(both(model, layout)), world(), kSteps);
   const double gradient = worst_gradient(part, whole), loss = worst_loss(part, whole),
                weight = worst_weight(part, whole);
@@ -82,10 +83,11 @@ TEST_CASE("PipeDream-2BW applies every gradient one update late, exactly", "[ran
   const std::string model = GENERATE(as<std::string>(), "", kLlama);
   const models::Scenario one = small_scenario(both(model, "batch: {global: 4}"));
   const Trained late = train_late(one, 4, 1);
-  const Trained part = train(
-      small_scenario(both(model, "parallel: {pp: 2}, "
-                                 "schedule: {name: pipedream-2bw, update_every: 4}")),
-      world(), 4);
+  const Trained part =
+      train(small_scenario(both(model,
+                                "parallel: {pp: 2}, "
+                                "schedule: {name: pipedream-2bw, update_every: 4}")),
+            world(), 4);
   CHECK(part.losses.size() == 4);
   CHECK(worst_gradient(part, late) == 0);
   CHECK(worst_weight(part, late) == 0);
@@ -96,17 +98,15 @@ TEST_CASE("PipeDream-2BW applies every gradient one update late, exactly", "[ran
 
 TEST_CASE("PipeDream-2BW in two replicas is one update late", "[ranks-4]") {
   const Trained late = train_late(small_scenario("{batch: {global: 8}}"), 4, 1);
-  const Trained part =
-      train(small_scenario("{parallel: {pp: 2, dp: 2}, "
-                           "schedule: {name: pipedream-2bw, update_every: 4}}"),
-            world(), 4);
+  const Trained part = train(small_scenario("{parallel: {pp: 2, dp: 2}, "
+                                            "schedule: {name: pipedream-2bw, update_every: 4}}"),
+                             world(), 4);
   CHECK(worst_gradient(part, late) < kRounding);
   CHECK(worst_loss(part, late) < 1e-5);
 }
 
 TEST_CASE("a layout trains to the same bits again", "[ranks-2]") {
-  const models::Scenario scenario =
-      small_scenario("{parallel: {pp: 2}, schedule: {name: zb-h1}}");
+  const models::Scenario scenario = small_scenario("{parallel: {pp: 2}, schedule: {name: zb-h1}}");
   const Trained first = train(scenario, world(), 2), again = train(scenario, world(), 2);
   CHECK(worst_weight(again, first) == 0);
   CHECK(worst_weight(train(scenario, world(), 2, 2), first) > 0.1);

@@ -55,11 +55,15 @@ struct HasAll : Catch::MatcherBase<std::string> {
 }  // namespace
 
 TEST_CASE("models and layouts that cannot be trained are refused in one line", "[train]") {
-  CHECK_THAT(refusal("{model: {vocab: 255}}"), HasAll({"test.yaml:", "255 entries", "at least 256"}));
-  CHECK_THAT(refusal("{model: {positions: 8}}"), HasAll({"test.yaml:", "8 positions", "16 tokens"}));
-  CHECK_THAT(refusal("{model: {activation: relu}}"), HasAll({"test.yaml:", "neither GELU nor SwiGLU"}));
+  CHECK_THAT(refusal("{model: {vocab: 255}}"),
+             HasAll({"test.yaml:", "255 entries", "at least 256"}));
+  CHECK_THAT(refusal("{model: {positions: 8}}"),
+             HasAll({"test.yaml:", "8 positions", "16 tokens"}));
+  CHECK_THAT(refusal("{model: {activation: relu}}"),
+             HasAll({"test.yaml:", "neither GELU nor SwiGLU"}));
   CHECK_THAT(refusal("{model: {parallel: true}}"), HasAll({"test.yaml:", "attention, then MLP"}));
-  CHECK_THAT(refusal("{model: {head_dim: 12}}"), HasAll({"test.yaml:", "12 elements", "multiples of 8"}));
+  CHECK_THAT(refusal("{model: {head_dim: 12}}"),
+             HasAll({"test.yaml:", "12 elements", "multiples of 8"}));
   CHECK_THAT(refusal("{parallel: {cp: 2}}"), HasAll({"context parallelism", "cp: 1"}));
   CHECK_THAT(refusal("{recompute: selective}"), HasAll({"test.yaml:", "none or full"}));
   CHECK_THAT(refusal("{parallel: {dp: 2, zero: 1}}"), HasAll({"test.yaml:", "zero: 0"}));
@@ -87,7 +91,7 @@ TEST_CASE("a loss that is not a number stops the training in one line", "[train]
   TrainOptions options = options_of(scenario);
   options.optimizer.rate = 1e30;
   CHECK_THAT(message_of(scenario, options), HasAll({"training: the loss of step 2 is", "smaller"}));
-  const models::Scenario late = small_scenario(
-      "{schedule: {name: pipedream-2bw, update_every: 8}}");
+  const models::Scenario late =
+      small_scenario("{schedule: {name: pipedream-2bw, update_every: 8}}");
   CHECK_THAT(message_of(late, options), HasAll({"training: the loss of step 3 is", "smaller"}));
 }

@@ -69,8 +69,15 @@ Trained train(const models::Scenario& scenario, const sim::Program& program,
   const kernels::train::Text text(std::string(kernels::train::bundled_text()), "text",
                                   scenario.batch.sequence, seed);
   Trained trained;
-  kernels::train::Job job{scenario, plan, program, world, kernels::cpu_backend(), text,
-                          kernels::train::optimizer_of(scenario), seed, {}};
+  kernels::train::Job job{scenario,
+                          plan,
+                          program,
+                          world,
+                          kernels::cpu_backend(),
+                          text,
+                          kernels::train::optimizer_of(scenario),
+                          seed,
+                          {}};
   job.on_gradient = [&](const kernels::train::Gradient& g) {
     trained.gradients[{g.update, g.parameter.name}] = {g.parameter, g.values};
   };

@@ -9,8 +9,8 @@
 /// Training runs small enough for tests.
 namespace paceline::tests {
 
-/// A GPT of 4 layers, hidden 32, 4 heads, on 8 microbatches of one sequence of 16 bytes; `more` adds
-/// keys or, where it repeats one, replaces it.
+/// A GPT of 4 layers, hidden 32, 4 heads, on 8 microbatches of one sequence of 16 bytes; `more`
+/// adds keys or, where it repeats one, replaces it.
 models::Scenario small_scenario(const std::string& more);
 
 /// What a run of some steps did, as far as this rank knows.
@@ -30,8 +30,8 @@ Trained train(const models::Scenario& scenario, const kernels::Communicator& wor
 Trained train(const models::Scenario& scenario, const sim::Program& program,
               const kernels::Communicator& world, int steps, std::uint64_t seed = 1);
 
-/// One process, step by step without schedule, executor or messages: the gradient of step t is taken
-/// at the weights before update t - `delay`, and applied to the latest.
+/// One process, step by step without schedule, executor or messages: the gradient of step t is
+/// taken at the weights before update t - `delay`, and applied to the latest.
 Trained train_late(const models::Scenario& scenario, int steps, int delay, std::uint64_t seed = 1);
 
 /// The largest |a - b| over both runs, as a share of the root mean square of the whole gradient (or
