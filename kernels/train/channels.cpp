@@ -10,6 +10,12 @@ namespace {
 
 constexpr int kAhead = 2;  // receives posted beyond the one that is waited for
 
+/// Keeps it for ever.
+void abandon(Block block) {
+  static std::vector<Block>& kept = *new std::vector<Block>;
+  kept.push_back(std::move(block));
+}
+
 }  // namespace
 
 Channels::Channels(Device& device, const Communicator& world, const models::Mesh& mesh,
@@ -20,23 +26,29 @@ Channels::Channels(Device& device, const Communicator& world, const models::Mesh
     if (from != own.pipeline && to != own.pipeline) continue;
     const int ranks[] = {rank_of(mesh, {own.tensor, own.data, from}),
                          rank_of(mesh, {own.tensor, own.data, to})};
-    Channel channel{group(world, ranks), device.backend().make_stream(), {}, {}};
     if (from == own.pipeline) {
-      to_.emplace(to, std::move(channel));
+      to_.emplace(to, all_.size());
     } else {
-      from_.emplace(from, std::move(channel));
+      from_.emplace(from, all_.size());
     }
+    all_.push_back({group(world, ranks), device.backend().make_stream(), {}, {}});
   }
 }
 
+// Communicators go in an order that all ranks share. Nobody can take back a message: after an error
+// the memory of those under way may still be written.
 Channels::~Channels() {
-  for (auto* side : {&to_, &from_})
-    for (auto& [peer, channel] : *side) device_.backend().drop_stream(channel.stream);
+  for (; !all_.empty(); all_.pop_back()) {
+    Channel& channel = all_.back();
+    for (Message& message : channel.sent) abandon(std::move(message.data));
+    for (auto& [number, message] : channel.posted) abandon(std::move(message.data));
+    device_.backend().drop_stream(channel.stream);
+  }
 }
 
 void Channels::begin(const std::map<int, int>& incoming) {
   for (const auto& [from, count] : incoming) {
-    Channel& channel = from_.at(from);
+    Channel& channel = all_[from_.at(from)];
     channel.next = 0;
     channel.expected = count;
     post_until(channel, kAhead);
@@ -55,7 +67,7 @@ void Channels::post_until(Channel& channel, int end) {
 
 void Channels::send(int to, Block message) {
   PACELINE_CHECK(message.count() == elements_);
-  Channel& channel = to_.at(to);
+  Channel& channel = all_[to_.at(to)];
   while (!channel.sent.empty() && done(channel.sent.front().request)) channel.sent.pop_front();
   device_.wait();  // it has to be there before another stream reads it
   Message sent;
@@ -65,7 +77,7 @@ void Channels::send(int to, Block message) {
 }
 
 Block Channels::receive(int from, int number) {
-  Channel& channel = from_.at(from);
+  Channel& channel = all_[from_.at(from)];
   post_until(channel, number + 1 + kAhead);
   Message message = std::move(channel.posted.at(number));
   channel.posted.erase(number);
@@ -74,11 +86,11 @@ Block Channels::receive(int from, int number) {
 }
 
 void Channels::end() {
-  for (auto& [peer, channel] : to_) {
+  for (Channel& channel : all_) {
     for (Message& message : channel.sent) wait(message.request);
     channel.sent.clear();
   }
-  for (const auto& [peer, channel] : from_)
+  for (const Channel& channel : all_)
     PACELINE_CHECK(channel.posted.empty() && channel.next == channel.expected);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <deque>
 #include <map>
+#include <vector>
 
 #include "kernels/collective/communicator.hpp"
 #include "kernels/train/device.hpp"
@@ -16,6 +17,7 @@ namespace paceline::kernels::train {
 class Channels {
  public:
   /// Every rank of `world` calls it with the same pairs (pipeline ranks that send and receive).
+  /// What is still under way in the end, after an error, keeps its memory.
   Channels(Device& device, const Communicator& world, const models::Mesh& mesh,
            const std::vector<std::pair<int, int>>& pairs, std::int64_t elements);
   ~Channels();
@@ -46,7 +48,8 @@ class Channels {
 
   Device& device_;
   std::int64_t elements_;
-  std::map<int, Channel> to_, from_;  ///< by pipeline rank
+  std::vector<Channel> all_;              ///< in the order in which all ranks make them
+  std::map<int, std::size_t> to_, from_;  ///< by pipeline rank
 };
 
 }  // namespace paceline::kernels::train
