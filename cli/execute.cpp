@@ -22,7 +22,7 @@
 namespace paceline::cli {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kExecuteHelp =
     "Runs a scenario for real, with its own kernels, messages and collectives in the order of its\n"
     "schedule, and shows measured beside predicted. One process per rank: they are started here,\n"
     "or already there under mpirun and srun. The scenario's cluster should be this machine:\n"
@@ -33,7 +33,7 @@ constexpr const char* kHelp =
     "  paceline execute scenarios/local/pipeline.yaml --steps 9 --trace both.json\n"
     "  paceline execute scenarios/local/pipeline.yaml --json measured.json   (for compare)";
 
-struct Options {
+struct ExecuteOptions {
   std::string scenario, backend = "cpu";
   std::vector<std::string> set;
   int ranks = 0, steps = 5;
@@ -44,7 +44,7 @@ struct Files {
   std::optional<reports::OutputFile> json, details, trace;
 };
 
-Files open_files(const Options& options) {
+Files open_files(const ExecuteOptions& options) {
   Outputs outputs(options.scenario);
   Files files;
   const auto open = [&](const std::string& path, std::optional<reports::OutputFile>& file) {
@@ -56,7 +56,7 @@ Files open_files(const Options& options) {
   return files;
 }
 
-int ranks_of(const Options& options, const models::Scenario& scenario) {
+int ranks_of(const ExecuteOptions& options, const models::Scenario& scenario) {
   const int needed = scenario.parallel.world_size();
   if (options.ranks == 0 || options.ranks == needed) return needed;
   throw base::Error("--ranks",
@@ -65,15 +65,16 @@ int ranks_of(const Options& options, const models::Scenario& scenario) {
                     "leave --ranks out, or change parallel with --set");
 }
 
-std::string command_of(const Options& options) {
+std::string command_of(const ExecuteOptions& options) {
   std::string command = reports::run_command(options.scenario, options.set, "--backend ");
   command.replace(command.find(" run "), 5, " execute ");
   command += options.backend;
-  if (options.steps != Options{}.steps) command += " --steps " + std::to_string(options.steps);
+  if (options.steps != ExecuteOptions{}.steps)
+    command += " --steps " + std::to_string(options.steps);
   return command;
 }
 
-reports::Execution execution_of(const Options& options, const models::Scenario& scenario,
+reports::Execution execution_of(const ExecuteOptions& options, const models::Scenario& scenario,
                                 const sim::Prediction& predicted, const hardware::Run& run,
                                 const kernels::Backend& backend) {
   const std::string command = command_of(options);
@@ -116,7 +117,7 @@ void write_files(Files& files, const reports::Execution& e, const sim::Predictio
   }
 }
 
-int execute(const Options& options) {
+int execute(const ExecuteOptions& options) {
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   const int ranks = ranks_of(options, scenario);
   const kernels::Backend& backend = kernels::backend_named(options.backend);
@@ -138,9 +139,9 @@ int execute(const Options& options) {
 }  // namespace
 
 void add_execute(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExecuteOptions>();
   CLI::App& command =
-      add_command(program, "execute", "run a scenario for real, and compare", kHelp);
+      add_command(program, "execute", "run a scenario for real, and compare", kExecuteHelp);
   add_option(command, "SCENARIO", options->scenario, "the scenario, a YAML or JSON file",
              {.required = true});
   add_option(command, "--backend", options->backend, "cpu, or cuda: one process per GPU",
