@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -6,12 +8,17 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/processes.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario_options.hpp"
 #include "kernels/hardware_engine/hardware.hpp"
+#include "kernels/train/train.hpp"
 #include "reports/execution.hpp"
 #include "reports/result_json.hpp"
 #include "reports/trace.hpp"
@@ -29,14 +36,18 @@ constexpr const char* kExecuteHelp =
     "'paceline bench' and 'paceline calibrate' write its device and profile.\n"
     "\n"
     "Examples:\n"
-    "  paceline execute scenarios/local/pipeline.yaml\n"
-    "  paceline execute scenarios/local/pipeline.yaml --steps 9 --trace both.json\n"
-    "  paceline execute scenarios/local/pipeline.yaml --json measured.json   (for compare)";
+    "  paceline execute small.yaml\n"
+    "  paceline execute small.yaml --steps 9 --trace both.json\n"
+    "  paceline execute small.yaml --json measured.json   (for compare)\n"
+    "  paceline execute small.yaml --train --steps 50 --text my.txt";
 
 struct ExecuteOptions {
   std::string scenario, backend = "cpu";
   std::vector<std::string> set;
   int ranks = 0, steps = 5;
+  bool train = false;
+  std::string text;
+  int seed = 1;
   std::string json, details, trace;
 };
 
@@ -69,6 +80,8 @@ std::string command_of(const ExecuteOptions& options) {
   std::string command = reports::run_command(options.scenario, options.set, "--backend ");
   command.replace(command.find(" run "), 5, " execute ");
   command += options.backend;
+  if (options.train) command += " --train --seed " + std::to_string(options.seed);
+  if (!options.text.empty()) command += " --text " + reports::shell_word(options.text);
   if (options.steps != ExecuteOptions{}.steps)
     command += " --steps " + std::to_string(options.steps);
   return command;
@@ -117,10 +130,63 @@ void write_files(Files& files, const reports::Execution& e, const sim::Predictio
   }
 }
 
+std::string text_of(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw base::Error("--text " + base::quote(file), "cannot be read");
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+std::string train_json(const ExecuteOptions& options, const kernels::train::TrainResult& result) {
+  base::JsonWriter json;
+  json.begin_object().field("schema", "paceline-training-1").field("version", PACELINE_VERSION);
+  json.field("command", std::string_view(command_of(options)));
+  json.field("tokens_per_step", result.tokens_per_step).key("steps").begin_array();
+  for (const kernels::train::TrainStep& step : result.steps) {
+    json.begin_object().field("step", step.step).field("loss", step.loss);
+    json.field("seconds", step.seconds).end_object();
+  }
+  json.end_array().end_object();
+  return json.finish();
+}
+
+/// A real small GPT in place of kernels on made-up inputs.
+int train(const ExecuteOptions& options, const models::Scenario& scenario,
+          const kernels::Backend& backend, int ranks) {
+  kernels::train::TrainOptions train;
+  train.steps = options.steps;
+  train.seed = static_cast<std::uint64_t>(options.seed);
+  train.optimizer = kernels::train::optimizer_of(scenario);
+  if (!options.text.empty()) {
+    train.text = text_of(options.text);
+    train.text_name = options.text;
+  }
+  const models::Plan plan = models::make_plan(scenario);
+  const sim::Program program = kernels::train::training_program(scenario, plan, options.steps);
+  if (const std::optional<int> status = start_ranks(ranks)) return *status;
+  const kernels::Communicator world = kernels::world_communicator();
+  const bool first = world.rank() == 0;
+  const kernels::train::TrainResult result = kernels::train::train_gpt(
+      scenario, plan, program, world, backend, train, [&](const kernels::train::TrainStep& step) {
+        if (first) show_progress("train: step " + std::to_string(step.step));
+      });
+  if (!first) return kDone;
+  show_progress("");
+  std::string text = scenario.name + ", " + std::to_string(ranks) +
+                     (ranks == 1 ? " rank" : " ranks") + ", seed " + std::to_string(options.seed) +
+                     "\n  step      loss        time\n";
+  for (const kernels::train::TrainStep& step : result.steps)
+    text += reports::pad_left(std::to_string(step.step), 6) +
+            reports::pad_left(base::format_fixed(step.loss, 4), 10) +
+            reports::pad_left(base::format_seconds(base::Seconds(step.seconds)), 12) + "\n";
+  answer(text, options.json.empty() ? "" : train_json(options, result), options.json);
+  return kDone;
+}
+
 int execute(const ExecuteOptions& options) {
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   const int ranks = ranks_of(options, scenario);
   const kernels::Backend& backend = kernels::backend_named(options.backend);
+  if (options.train) return train(options, scenario, backend, ranks);
   const sim::Prediction predicted = sim::predict(scenario, {.kernels = true});
   if (const std::optional<int> status = start_ranks(ranks)) return *status;
   const kernels::Communicator world = kernels::world_communicator();
@@ -150,6 +216,12 @@ void add_execute(CLI::App& program, int& exit_code) {
              {.value = "N", .least = 1, .most = 4096});
   add_option(command, "--steps", options->steps, "steps to measure after one to warm up",
              {.value = "N", .least = 1, .most = 1000});
+  add_flag(command, "--train", options->train,
+           "train a real small GPT through the schedule instead; prints its loss");
+  add_option(command, "--text", options->text,
+             "of --train: bytes to learn from; default: a bundled text", {.value = "FILE"});
+  add_option(command, "--seed", options->seed, "of --train: of weights and batches",
+             {.value = "N", .least = 1, .most = 1000000000});
   add_set_option(command, options->set);
   add_json_option(command, options->json);
   add_option(command, "--details", options->details, "also write predicted and measured by kernel",

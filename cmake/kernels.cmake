@@ -120,3 +120,4 @@ else()
 endif()
 
 paceline_library(kernels/hardware_engine DEPENDS sim kernels)
+paceline_library(kernels/train DEPENDS sim kernels)
