@@ -30,7 +30,7 @@ using base::Sample;
 using kernels::Backend;
 using kernels::BenchCase;
 
-constexpr const char* kHelp =
+constexpr const char* kBenchHelp =
     "Measures the kernels of this program on this machine: one line of samples.jsonl each, with\n"
     "median, spread, achieved rates, clock and the load of the machine. `paceline calibrate` "
     "makes\n"
@@ -46,7 +46,7 @@ constexpr const char* kHelp =
     "  paceline bench --backend cuda --for scenario.yaml --out h200.jsonl --resume h200.jsonl\n"
     "  paceline bench --check      (compares every kernel with its reference instead)";
 
-struct Options {
+struct BenchOptions {
   std::string backend = "cpu";
   kernels::BenchChoice choice;
   std::string scenario;
@@ -57,7 +57,7 @@ struct Options {
 };
 
 /// Every operation of the choice against its reference.
-int check_kernels(const Options& options, const Backend& backend) {
+int check_kernels(const BenchOptions& options, const Backend& backend) {
   std::size_t left_out = 0, cases = 0, failed = 0;
   kernels::bench_cases(backend, options.choice, left_out);  // complains of unknown names
   const auto among = [](const std::vector<std::string>& names, std::string_view name) {
@@ -98,7 +98,7 @@ kernels::Shape shape_of(const kernels::Operation& operation, const models::Kerne
 
 /// The scenario with this program's own attention where its device is not known to have that: the
 /// shapes are the same before a profile is there.
-models::Scenario read_for_shapes(const Options& options) {
+models::Scenario read_for_shapes(const BenchOptions& options) {
   try {
     return models::read_scenario_file(options.scenario, options.set);
   } catch (const base::Error&) {
@@ -111,7 +111,7 @@ models::Scenario read_for_shapes(const Options& options) {
 }
 
 /// The kernels of a step of the scenario, with a line for what there is no kernel of.
-std::vector<BenchCase> scenario_cases(const Options& options, const Backend& backend,
+std::vector<BenchCase> scenario_cases(const BenchOptions& options, const Backend& backend,
                                       std::size_t& left_out) {
   const models::Scenario scenario = read_for_shapes(options);
   const auto& only = options.choice.only;
@@ -139,7 +139,7 @@ std::vector<BenchCase> scenario_cases(const Options& options, const Backend& bac
 }
 
 /// Samples of an earlier run that still hold. base::Error for those of another machine or version.
-std::vector<Sample> resumed_samples(const Options& options, const base::Machine& machine) {
+std::vector<Sample> resumed_samples(const BenchOptions& options, const base::Machine& machine) {
   if (options.resume.empty()) return {};
   base::SampleFile file = base::read_samples(options.resume);
   for (std::size_t i = 0; i < file.samples.size(); ++i) {
@@ -195,7 +195,7 @@ void warn_if_busy(kernels::HostMonitor& monitor) {
                cores_text(load).c_str());
 }
 
-std::vector<Sample> measure_all(const Options& options, const Backend& backend,
+std::vector<Sample> measure_all(const BenchOptions& options, const Backend& backend,
                                 const base::Machine& machine, const std::vector<BenchCase>& cases,
                                 std::vector<Sample> samples, Journal& journal) {
   std::vector<std::string> done;
@@ -278,7 +278,7 @@ std::size_t busy_among(const std::vector<Sample>& samples) {
 }
 
 /// Messages and collectives in place of kernels.
-int bench_ranks(const Options& options, const Backend& backend) {
+int bench_ranks(const BenchOptions& options, const Backend& backend) {
   std::optional<int> status;
   const auto samples = collective_samples(backend, options.ranks, options.choice.quick, status);
   if (!samples) return status.value_or(kDone);
@@ -293,7 +293,7 @@ int bench_ranks(const Options& options, const Backend& backend) {
   return kDone;
 }
 
-int run_bench(const Options& options) {
+int run_bench(const BenchOptions& options) {
   const Backend& backend = kernels::backend_named(options.backend);
   if (options.check) return check_kernels(options, backend);
   if (options.ranks > 1) return bench_ranks(options, backend);
@@ -321,8 +321,9 @@ int run_bench(const Options& options) {
 }  // namespace
 
 void add_bench(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  CLI::App& bench = add_command(program, "bench", "measure the kernels on this machine", kHelp);
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App& bench =
+      add_command(program, "bench", "measure the kernels on this machine", kBenchHelp);
   add_option(bench, "--backend", options->backend, "cpu (the default) or cuda", {.value = "NAME"});
   add_option(bench, "--only", options->choice.only, "these kernels only",
              {.value = "A,B,...", .separator = ','});

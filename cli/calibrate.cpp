@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHelp =
+constexpr const char* kCalibrateHelp =
     "Fits the constants of a device to measurements: samples of `paceline bench`, JSON of Google\n"
     "Benchmark, logs of nccl-tests, together if they are of one device. Every curve is fitted so\n"
     "that a few disturbed samples do not move it; its residuals and the error of samples left out\n"
@@ -36,7 +36,7 @@ constexpr const char* kHelp =
     "  paceline calibrate h200.jsonl all_reduce.txt --device h200 --out h200.json\n"
     "  paceline run big.yaml --set profile=h200.json";
 
-struct Options {
+struct CalibrateOptions {
   std::vector<std::string> inputs;
   std::string out, device, base, json;
   std::vector<std::string> without;
@@ -44,7 +44,7 @@ struct Options {
   calibrate::InputOptions input;
 };
 
-std::string normalised(const Options& options) {
+std::string normalised(const CalibrateOptions& options) {
   std::string command = "paceline calibrate";
   for (const std::string& file : options.inputs) command += " " + reports::shell_word(file);
   if (!options.device.empty()) command += " --device " + reports::shell_word(options.device);
@@ -68,7 +68,8 @@ models::Device read_device(const std::string& name) {
   return models::read_device(base::read_document(name), fs::path(name).stem().string());
 }
 
-calibrate::CalibrateOptions fit_options(const Options& options, const calibrate::Inputs& inputs) {
+calibrate::CalibrateOptions fit_options(const CalibrateOptions& options,
+                                        const calibrate::Inputs& inputs) {
   calibrate::CalibrateOptions fit;
   fit.name = fs::path(options.out).stem().string();
   fit.device_name = fs::path(device_file(options.out)).stem().string();
@@ -85,7 +86,7 @@ calibrate::CalibrateOptions fit_options(const Options& options, const calibrate:
   return fit;
 }
 
-int run_calibrate(const Options& options) {
+int run_calibrate(const CalibrateOptions& options) {
   if (!models::names_file(options.out) || !options.out.ends_with(".json"))
     throw base::Error("--out '" + options.out + "'", "must end in .json");
   const calibrate::Inputs inputs = calibrate::read_inputs(options.inputs, options.input);
@@ -114,9 +115,9 @@ int run_calibrate(const Options& options) {
 }  // namespace
 
 void add_calibrate(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CalibrateOptions>();
   CLI::App& command =
-      add_command(program, "calibrate", "fit a device profile to measurements", kHelp);
+      add_command(program, "calibrate", "fit a device profile to measurements", kCalibrateHelp);
   add_option(command, "INPUT", options->inputs,
              "samples.jsonl, Google Benchmark JSON, nccl-tests log", {.required = true});
   add_option(command, "--out", options->out, "the profile to write",

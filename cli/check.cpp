@@ -15,7 +15,7 @@ namespace paceline::cli {
 
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kCheckHelp =
     "Reads a scenario, checks everything in it without predicting, and prints what Paceline\n"
     "understood: the model with its parameter count, the machine, the layout, every default it\n"
     "filled in, and every assumption. Models whose step cannot be predicted yet are shown too. A\n"
@@ -26,13 +26,13 @@ constexpr const char* kHelp =
     "  paceline check scenarios/llama3_70b_64_h100.yaml\n"
     "  paceline check my.yaml --set parallel.pp=8 --json -";
 
-struct Options {
+struct CheckOptions {
   std::string scenario;
   std::vector<std::string> set;
   std::string json;
 };
 
-int check_scenario(const Options& options) {
+int check_scenario(const CheckOptions& options) {
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   const models::Plan plan = models::lay_out(scenario);
   const sim::Program program = sim::make_program(scenario, plan);
@@ -48,9 +48,9 @@ int check_scenario(const Options& options) {
 }  // namespace
 
 void add_check(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   CLI::App& check =
-      add_command(program, "check", "validate a scenario and show its defaults", kHelp);
+      add_command(program, "check", "validate a scenario and show its defaults", kCheckHelp);
   add_scenario(check, options->scenario);
   add_set_option(check, options->set);
   add_json_option(check, options->json);

@@ -16,7 +16,7 @@ namespace paceline::cli {
 
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kCompareHelp =
     "Puts several runs side by side: step time, where it goes, memory and traffic, each with its\n"
     "ratio to the first run. A run is a scenario, which is predicted now, or a result file that\n"
     "'paceline run --json' wrote earlier. --set makes the same change to every scenario; result\n"
@@ -26,13 +26,13 @@ constexpr const char* kHelp =
     "  paceline compare tp4.yaml tp8.yaml\n"
     "  paceline compare before.json scenarios/llama3_70b_64_h100.yaml --json -";
 
-struct Options {
+struct CompareOptions {
   std::vector<std::string> files, set;
   EngineChoice engine;
   std::string json;
 };
 
-reports::Answer answer_of(const std::string& file, const Options& options) {
+reports::Answer answer_of(const std::string& file, const CompareOptions& options) {
   if (file.ends_with(".json")) {
     const base::Document document = base::read_document(file);
     if (reports::is_result(document)) return reports::read_answer(document);
@@ -43,7 +43,7 @@ reports::Answer answer_of(const std::string& file, const Options& options) {
       reports::run_command(file, options.set, engine_words(options.engine)));
 }
 
-int compare_files(const Options& options) {
+int compare_files(const CompareOptions& options) {
   find_engine(options.engine);
   std::vector<reports::Answer> answers;
   std::string command = "paceline compare";
@@ -61,8 +61,8 @@ int compare_files(const Options& options) {
 }  // namespace
 
 void add_compare(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  CLI::App& compare = add_command(program, "compare", "several runs side by side", kHelp);
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App& compare = add_command(program, "compare", "several runs side by side", kCompareHelp);
   add_option(compare, "FILE", options->files,
              "scenarios or result files; the first is the reference",
              {.required = true, .least = 2, .most = 1000});

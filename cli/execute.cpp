@@ -29,7 +29,7 @@
 namespace paceline::cli {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kExecuteHelp =
     "Runs a scenario for real, with its own kernels, messages and collectives in the order of its\n"
     "schedule, and shows measured beside predicted. One process per rank: they are started here,\n"
     "or already there under mpirun and srun. The scenario's cluster should be this machine:\n"
@@ -41,7 +41,7 @@ constexpr const char* kHelp =
     "  paceline execute small.yaml --json measured.json   (for compare)\n"
     "  paceline execute small.yaml --train --steps 50 --text my.txt";
 
-struct Options {
+struct ExecuteOptions {
   std::string scenario, backend = "cpu";
   std::vector<std::string> set;
   int ranks = 0, steps = 5;
@@ -55,7 +55,7 @@ struct Files {
   std::optional<reports::OutputFile> json, details, trace;
 };
 
-Files open_files(const Options& options) {
+Files open_files(const ExecuteOptions& options) {
   Outputs outputs(options.scenario);
   Files files;
   const auto open = [&](const std::string& path, std::optional<reports::OutputFile>& file) {
@@ -67,7 +67,7 @@ Files open_files(const Options& options) {
   return files;
 }
 
-int ranks_of(const Options& options, const models::Scenario& scenario) {
+int ranks_of(const ExecuteOptions& options, const models::Scenario& scenario) {
   const int needed = scenario.parallel.world_size();
   if (options.ranks == 0 || options.ranks == needed) return needed;
   throw base::Error("--ranks",
@@ -76,17 +76,18 @@ int ranks_of(const Options& options, const models::Scenario& scenario) {
                     "leave --ranks out, or change parallel with --set");
 }
 
-std::string command_of(const Options& options) {
+std::string command_of(const ExecuteOptions& options) {
   std::string command = reports::run_command(options.scenario, options.set, "--backend ");
   command.replace(command.find(" run "), 5, " execute ");
   command += options.backend;
   if (options.train) command += " --train --seed " + std::to_string(options.seed);
   if (!options.text.empty()) command += " --text " + reports::shell_word(options.text);
-  if (options.steps != Options{}.steps) command += " --steps " + std::to_string(options.steps);
+  if (options.steps != ExecuteOptions{}.steps)
+    command += " --steps " + std::to_string(options.steps);
   return command;
 }
 
-reports::Execution execution_of(const Options& options, const models::Scenario& scenario,
+reports::Execution execution_of(const ExecuteOptions& options, const models::Scenario& scenario,
                                 const sim::Prediction& predicted, const hardware::Run& run,
                                 const kernels::Backend& backend) {
   const std::string command = command_of(options);
@@ -135,7 +136,7 @@ std::string text_of(const std::string& file) {
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
-std::string train_json(const Options& options, const kernels::train::TrainResult& result) {
+std::string train_json(const ExecuteOptions& options, const kernels::train::TrainResult& result) {
   base::JsonWriter json;
   json.begin_object().field("schema", "paceline-training-1").field("version", PACELINE_VERSION);
   json.field("command", std::string_view(command_of(options)));
@@ -149,8 +150,8 @@ std::string train_json(const Options& options, const kernels::train::TrainResult
 }
 
 /// A real small GPT in place of kernels on made-up inputs.
-int train(const Options& options, const models::Scenario& scenario, const kernels::Backend& backend,
-          int ranks) {
+int train(const ExecuteOptions& options, const models::Scenario& scenario,
+          const kernels::Backend& backend, int ranks) {
   kernels::train::TrainOptions train;
   train.steps = options.steps;
   train.seed = static_cast<std::uint64_t>(options.seed);
@@ -181,7 +182,7 @@ int train(const Options& options, const models::Scenario& scenario, const kernel
   return kDone;
 }
 
-int execute(const Options& options) {
+int execute(const ExecuteOptions& options) {
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   const int ranks = ranks_of(options, scenario);
   const kernels::Backend& backend = kernels::backend_named(options.backend);
@@ -204,9 +205,9 @@ int execute(const Options& options) {
 }  // namespace
 
 void add_execute(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExecuteOptions>();
   CLI::App& command =
-      add_command(program, "execute", "run a scenario for real, and compare", kHelp);
+      add_command(program, "execute", "run a scenario for real, and compare", kExecuteHelp);
   add_option(command, "SCENARIO", options->scenario, "the scenario, a YAML or JSON file",
              {.required = true});
   add_option(command, "--backend", options->backend, "cpu, or cuda: one process per GPU",

@@ -16,7 +16,7 @@
 namespace paceline::cli {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kListHelp =
     "Examples:\n"
     "  paceline list                     the kinds\n"
     "  paceline list devices             all devices, one a line\n"
@@ -144,7 +144,7 @@ void run_list(const ListOptions& options) {
 
 void add_list(CLI::App& program, int& exit_code) {
   CLI::App& list =
-      add_command(program, "list", "names that scenarios may use, and what they mean", kHelp);
+      add_command(program, "list", "names that scenarios may use, and what they mean", kListHelp);
   auto options = std::make_shared<ListOptions>();
   add_option(list, "KIND", options->kind, "devices, models, ...; without: the kinds there are");
   add_option(list, "NAME", options->name, "one of them, with its numbers and their sources");

@@ -20,7 +20,7 @@ namespace paceline::cli {
 
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kRunHelp =
     "Predicts one scenario: how long a training step takes, where the time goes, and how much\n"
     "memory every rank needs. The scenario is a YAML file that names a model, a cluster, a\n"
     "software stack and a parallel layout; --set changes single values of it without editing the\n"
@@ -34,7 +34,7 @@ constexpr const char* kHelp =
     "ui.perfetto.dev)\n"
     "  paceline run scenarios/llama3_70b_64_h100.yaml --json - | jq .step_time_s";
 
-struct Options {
+struct RunOptions {
   std::string scenario;
   EngineChoice engine;
   std::vector<std::string> set;
@@ -45,7 +45,7 @@ struct RunOutputs {
   std::optional<reports::OutputFile> json, trace, picture;
 };
 
-RunOutputs open_outputs(const Options& options) {
+RunOutputs open_outputs(const RunOptions& options) {
   Outputs outputs(options.scenario);
   RunOutputs out;
   const auto open = [&](const std::string& path, std::optional<reports::OutputFile>& file) {
@@ -77,7 +77,7 @@ void write_outputs(RunOutputs& out, const reports::Answer& answer,
   }
 }
 
-int run_scenario(const Options& options) {
+int run_scenario(const RunOptions& options) {
   sim::PredictOptions predict = find_engine(options.engine);
   predict.inner = !options.trace.empty();
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
@@ -95,8 +95,8 @@ int run_scenario(const Options& options) {
 }  // namespace
 
 void add_run(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  CLI::App& run = add_command(program, "run", "predict one scenario", kHelp);
+  auto options = std::make_shared<RunOptions>();
+  CLI::App& run = add_command(program, "run", "predict one scenario", kRunHelp);
   add_scenario(run, options->scenario);
   add_set_option(run, options->set);
   add_engine_options(run, options->engine);

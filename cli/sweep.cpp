@@ -24,7 +24,7 @@ namespace paceline::cli {
 
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kSweepHelp =
     "Predicts a scenario for lists of values: one row per point, points that neither a faster nor\n"
     "a smaller one beats marked with *. --over names a path of the scenario and its values; "
     "several\n"
@@ -45,7 +45,7 @@ constexpr const char* kHelp =
     "  paceline sweep scenarios/llama3_70b_64_h100.yaml --over 'schedule=1f1b,\n"
     "    {name: interleaved-1f1b, chunks: 5}' --out s.jsonl --resume s.jsonl";
 
-struct Options {
+struct SweepOptions {
   std::string scenario;
   EngineChoice engine;
   std::vector<std::string> set, over;
@@ -54,7 +54,7 @@ struct Options {
   std::string out, json, resume;
 };
 
-std::string normalised(const Options& options) {
+std::string normalised(const SweepOptions& options) {
   std::string command = "paceline sweep " + reports::shell_word(options.scenario);
   for (const std::string& item : options.set) command += " --set " + reports::shell_word(item);
   for (const std::string& item : options.over) command += " --over " + reports::shell_word(item);
@@ -78,7 +78,7 @@ void check(const models::Sweep& sweep) {
   if (!problem.empty()) throw base::Error(problem);
 }
 
-models::Sweep read_sweep(const Options& options) {
+models::Sweep read_sweep(const SweepOptions& options) {
   base::Document document = base::read_document(options.scenario);
   models::set_values(document, options.set);
   std::vector<models::SweepAxis> axes;
@@ -97,9 +97,9 @@ void check_out(const std::string& out) {
 }
 
 /// Rows as they come, where the file can be replaced by the finished one.
-class Journal {
+class SweepJournal {
  public:
-  Journal(std::optional<reports::OutputFile>& file, const reports::SweepHeader& header)
+  SweepJournal(std::optional<reports::OutputFile>& file, const reports::SweepHeader& header)
       : file_(file && file->replaces() ? &*file : nullptr), header_(header) {}
   void begin(const std::vector<reports::SweepRow>& rows) {
     if (file_ == nullptr) return;
@@ -119,8 +119,9 @@ class Journal {
 };
 
 /// Points of an earlier run first, then the others, each in a process of its own.
-std::vector<reports::SweepRow> compute_rows(const Options& options, const models::Sweep& sweep,
-                                            const reports::SweepHeader& header, Journal& journal,
+std::vector<reports::SweepRow> compute_rows(const SweepOptions& options, const models::Sweep& sweep,
+                                            const reports::SweepHeader& header,
+                                            SweepJournal& journal,
                                             std::vector<reports::SweepRow> rows) {
   std::vector<bool> done(sweep.points, false);
   for (const reports::SweepRow& row : rows) done[row.point] = true;
@@ -144,7 +145,7 @@ std::vector<reports::SweepRow> compute_rows(const Options& options, const models
   throw base::Error("interrupted", std::to_string(rows.size()) + " points are done");
 }
 
-std::vector<reports::SweepRow> resumed_rows(const Options& options, const models::Sweep& sweep,
+std::vector<reports::SweepRow> resumed_rows(const SweepOptions& options, const models::Sweep& sweep,
                                             const reports::SweepHeader& header) {
   std::vector<reports::SweepRow> rows;
   if (options.resume.empty()) return rows;
@@ -158,7 +159,7 @@ std::vector<reports::SweepRow> resumed_rows(const Options& options, const models
   return rows;
 }
 
-int run_sweep(const Options& options) {
+int run_sweep(const SweepOptions& options) {
   check_out(options.out);
   const sim::PredictOptions predict = find_engine(options.engine);
   if (predict.engine == sim::Engine::Simgrid) sim::require_simgrid();  // and loads it once
@@ -170,7 +171,7 @@ int run_sweep(const Options& options) {
   std::optional<reports::OutputFile> out = outputs.open(options.out);
   std::optional<reports::OutputFile> json = outputs.open(options.json);
   std::optional<reports::OutputFile> no_journal;
-  Journal journal(grows(options.out) ? out : no_journal, header);
+  SweepJournal journal(grows(options.out) ? out : no_journal, header);
   journal.begin(rows);
   rows = compute_rows(options, sweep, header, journal, std::move(rows));
   const reports::SweepReport report = reports::make_sweep_report(header, std::move(rows));
@@ -194,8 +195,9 @@ int run_sweep(const Options& options) {
 }  // namespace
 
 void add_sweep(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
-  CLI::App& sweep = add_command(program, "sweep", "predict a scenario for lists of values", kHelp);
+  auto options = std::make_shared<SweepOptions>();
+  CLI::App& sweep =
+      add_command(program, "sweep", "predict a scenario for lists of values", kSweepHelp);
   add_scenario(sweep, options->scenario);
   add_option(sweep, "--over", options->over,
              "values of a path; several are crossed. Commas in brackets\n"

@@ -22,7 +22,7 @@
 namespace paceline::cli {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kValidateHelp =
     "Without SET every published set is compared ('paceline list sets' names them); a path to a\n"
     "set file of your own works as well. Per set: mean and worst error, bias, Kendall's tau,\n"
     "and the error of one MFU for all rows. 'reaches' says goal, bound, or EXCEEDED.\n"
@@ -137,8 +137,8 @@ int validate(const ValidateOptions& options) {
 
 void add_validate(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<ValidateOptions>();
-  CLI::App& command =
-      add_command(program, "validate", "compare predictions with published measurements", kHelp);
+  CLI::App& command = add_command(program, "validate",
+                                  "compare predictions with published measurements", kValidateHelp);
   add_option(command, "SET", options->sets, "sets to compare, by name or file");
   add_json_option(command, options->json);
   add_option(command, "--plot", options->plot, "write the scatter plot as SVG", {.value = "FILE"});

@@ -1,3 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
+#include "tests/run_catch.hpp"
+
+int main(int argc, char** argv) { return tests::run_catch({argv, argv + argc}); }

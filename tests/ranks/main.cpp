@@ -3,26 +3,20 @@
 // test_ranks --ranks N [CATCH-ARGUMENT]…: the collectives, by N ranks that it starts.
 // test_ranks --ranks N --scenario NAME [ARGUMENT]…: N ranks that behave as asked (scenarios.cpp).
 // Exit status 77 where MPI or mpirun is missing.
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "kernels/collective/mpi.hpp"
 #include "kernels/collective/ranks.hpp"
 #include "tests/ranks/scenarios.hpp"
+#include "tests/run_catch.hpp"
 
 namespace {
 
 constexpr int kSkipped = 77;
-
-int run_catch(std::vector<const char*> arguments, const char* tag) {
-  arguments.push_back(tag);
-  Catch::Session session;
-  const int problem =
-      session.applyCommandLine(static_cast<int>(arguments.size()), arguments.data());
-  if (problem != 0) return problem;
-  return session.run() == 0 ? 0 : 1;
-}
 
 int run(const std::vector<char*>& words) {
   const bool ranks = words.size() > 2 && std::string(words[1]) == "--ranks";
@@ -31,7 +25,7 @@ int run(const std::vector<char*>& words) {
       std::printf("skipped: %s\n", problem.c_str());
       return kSkipped;
     }
-    return run_catch({words.begin(), words.end()}, "[process]");
+    return tests::run_catch({words.begin(), words.end()}, "[process]");
   }
   if (const auto status = paceline::kernels::start_ranks(std::atoi(words[2]), words))
     return *status;
@@ -39,7 +33,7 @@ int run(const std::vector<char*>& words) {
   if (scenario) return paceline::tests::run_scenario({words.begin() + 4, words.end()});
   std::vector<const char*> rest{words[0]};
   rest.insert(rest.end(), words.begin() + 3, words.end());
-  return run_catch(rest, "[ranks]");
+  return tests::run_catch(rest, "[ranks]");
 }
 
 }  // namespace

@@ -3,29 +3,21 @@
 // test_train --ranks N [CATCH-ARGUMENT]…: layouts of N ranks, which it starts.
 // test_train --ranks N --train FILE STEPS [KEY=VALUE]…: trains a scenario and prints every loss.
 // Exit status 77 where MPI or mpirun is missing.
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "kernels/collective/ranks.hpp"
 #include "kernels/train/train.hpp"
+#include "tests/run_catch.hpp"
 
 namespace {
 
 using namespace paceline;
 
 constexpr int kSkipped = 77;
-
-int run_catch(std::vector<const char*> arguments, const std::string& tag) {
-  arguments.push_back(tag.c_str());
-  Catch::Session session;
-  const int problem =
-      session.applyCommandLine(static_cast<int>(arguments.size()), arguments.data());
-  if (problem != 0) return problem;
-  return session.run() == 0 ? 0 : 1;
-}
 
 int train_file(const std::vector<char*>& words) {
   const models::Scenario scenario =
@@ -46,12 +38,12 @@ int train_file(const std::vector<char*>& words) {
 
 int run(const std::vector<char*>& words) {
   const bool ranks = words.size() > 2 && std::string(words[1]) == "--ranks";
-  if (!ranks) return run_catch({words.begin(), words.end()}, "[train]");
+  if (!ranks) return tests::run_catch({words.begin(), words.end()}, "[train]");
   if (const auto status = kernels::start_ranks(std::atoi(words[2]), words)) return *status;
   if (words.size() > 5 && std::string(words[3]) == "--train") return train_file(words);
   std::vector<const char*> rest{words[0]};
   rest.insert(rest.end(), words.begin() + 3, words.end());
-  return run_catch(rest, "[ranks-" + std::string(words[2]) + "]");
+  return tests::run_catch(rest, "[ranks-" + std::string(words[2]) + "]");
 }
 
 }  // namespace
