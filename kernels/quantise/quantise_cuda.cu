@@ -47,9 +47,11 @@ __global__ void __launch_bounds__(kThreads)
     largest = group_max<kLanes>(largest);
     const float scale = numeric::scale_of(numeric::float_of(largest), Code::top());
     const float inverse = 1 / scale;
-    for (std::int64_t i = 4 * lane; i < whole; i += 4 * kLanes)
-      pack_at<std::uint8_t, 4>(codes, first + i) =
-          encode_pack<Code>(i < 4 * kLanes ? kept : pack_at<T, 4>(x, first + i), inverse);
+    for (std::int64_t i = 4 * lane; i < whole; i += 4 * kLanes) {
+      Pack<T, 4> now = kept;
+      if (i >= 4 * kLanes) now = pack_at<T, 4>(x, first + i);
+      pack_at<std::uint8_t, 4>(codes, first + i) = encode_pack<Code>(now, inverse);
+    }
     for (std::int64_t i = whole + lane; i < size; i += kLanes)
       codes[first + i] = Code::encode(static_cast<float>(x[first + i]) * inverse);
     if (lane == 0 && size > 0) scales[b] = scale;
