@@ -101,9 +101,11 @@ void launch_encode(const Call& call, Stream stream) {
 template <class T>
 void launch_decode(const Call& call, Stream stream) {
   const std::int64_t rows = call["rows"], dim = call["dim"], codewords = call["codewords"];
-  launch(decode<T>, blocks_for(rows, kThreads / 32), kThreads, 0, stream, call.at<std::uint32_t>(0),
-         Matrix<const float>{call.at<float>(1), dim}, Matrix<T>{call.at<T>(2), dim}, rows,
-         codewords, numeric::index_bits(codewords));
+  int shift = 0;
+  while (shift < 5 && 1 << shift < dim) ++shift;
+  launch(decode<T>, blocks_for(rows, kThreads >> shift), kThreads, 0, stream,
+         call.at<std::uint32_t>(0), Matrix<const float>{call.at<float>(1), dim},
+         Matrix<T>{call.at<T>(2), dim}, rows, codewords, numeric::index_bits(codewords), shift);
 }
 
 }  // namespace
