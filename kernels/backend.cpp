@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "kernels/host_load.hpp"
 
 namespace paceline::kernels {
 namespace {
@@ -36,6 +37,9 @@ std::string processor() {
   return "unknown processor";
 }
 
+double memory_of_a_core() { return total_memory() / core_count(); }
+int one() { return 1; }
+
 Stream no_stream() { return {}; }
 void ignore(Stream) {}
 
@@ -50,7 +54,11 @@ constexpr Backend kCpu{"cpu",
                        ignore,
                        [](const Operation& o) { return o.cpu != nullptr; },
                        [](const Operation& o, const Call& call, Stream) { o.cpu(call); },
-                       processor};
+                       allocate,
+                       std::free,
+                       processor,
+                       memory_of_a_core,
+                       one};
 
 constexpr Backend kSimt{"simt",
                         allocate,
@@ -63,7 +71,11 @@ constexpr Backend kSimt{"simt",
                         ignore,
                         [](const Operation& o) { return o.simt != nullptr; },
                         [](const Operation& o, const Call& call, Stream s) { o.simt(call, s); },
-                        processor};
+                        allocate,
+                        std::free,
+                        processor,
+                        memory_of_a_core,
+                        one};
 
 }  // namespace
 

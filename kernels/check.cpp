@@ -54,11 +54,27 @@ double random_value(const TensorSpec& spec, base::Rng& rng) {
       return bits;
     }
     case Fill::Constant:
+    case Fill::Steps:
+    case Fill::Cuts:
     case Fill::Sparse:
     case Fill::Ascending:
       break;
   }
   return spec.scale;
+}
+
+/// Offsets of count - 1 pieces.
+std::vector<double> offsets(const TensorSpec& spec, base::Rng& rng) {
+  const double pieces = static_cast<double>(spec.count - 1);
+  std::vector<double> result;
+  for (std::int64_t i = 0; i < spec.count; ++i) {
+    const double place = pieces > 0 ? static_cast<double>(i) / pieces : 0;
+    const bool inner = i > 0 && i + 1 < spec.count;
+    result.push_back(
+        std::floor(spec.scale * (spec.fill == Fill::Cuts && inner ? rng.uniform() : place)));
+  }
+  std::sort(result.begin(), result.end());
+  return result;
 }
 
 /// `wanted` different numbers below `below`, rising (Knuth, The art of computer programming 2,
@@ -83,6 +99,7 @@ double unwritten(DType type) {
 }
 
 std::vector<double> random_values(const TensorSpec& spec, base::Rng& rng) {
+  if (spec.fill == Fill::Steps || spec.fill == Fill::Cuts) return offsets(spec, rng);
   const auto scale = static_cast<std::int64_t>(spec.scale);
   if (spec.fill == Fill::Ascending) return rising(spec.count, scale, rng);
   std::vector<double> result(static_cast<std::size_t>(spec.count), 0.0);
@@ -122,7 +139,7 @@ std::string mismatch(const TensorSpec& spec, std::size_t i, double got, double w
 void compare(const TensorSpec& spec, const std::vector<double>& got,
              const std::vector<double>& wanted, CheckResult& result) {
   double squares = 0;
-  for (const double w : wanted) squares += w * w;
+  for (const double w : wanted) squares += std::isinf(w) ? 0 : w * w;
   const double rms = std::sqrt(squares / std::max<double>(1, static_cast<double>(wanted.size())));
   const bool exact = spec.tolerance == 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -130,7 +147,7 @@ void compare(const TensorSpec& spec, const std::vector<double>& got,
         exact ? 0 : spec.tolerance * rms + rounding(spec.type) * std::abs(wanted[i]);
     const double error = std::abs(got[i] - wanted[i]);
     const bool same = got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]));
-    const bool fine = exact ? same : error <= allowed;  // false for NaN
+    const bool fine = same || (!exact && error <= allowed);  // infinities too; false for NaN
     if (allowed > 0 && error / allowed > result.worst) result.worst = error / allowed;
     if (fine) continue;
     if (result.passed) result.problem = mismatch(spec, i, got[i], wanted[i]);
@@ -147,7 +164,7 @@ Arguments::Arguments(const Operation& operation, const Case& c, const Backend& b
   initial_.resize(specs_.size());
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     const std::vector<unsigned char> bytes = image(specs_[i], rng, initial_[i]);
-    buffers_.emplace_back(backend, bytes.size());
+    buffers_.emplace_back(backend, bytes.size(), specs_[i].on_host);
     backend.to_device(buffers_.back().data(), bytes.data(), bytes.size());
     tensors_.push_back({static_cast<unsigned char*>(buffers_.back().data()) + kGuard,
                         specs_[i].type, specs_[i].count});

@@ -39,7 +39,7 @@ inline __device__ Scan scan_at(std::uint32_t* words) {
 }
 
 // The upper two bits of a state: the rest is this tile's counts, or with all before it.
-constexpr Counts kOwn = Counts{1} << 62, kAll = Counts{2} << 62, kState = Counts{3} << 62;
+enum : Counts { kOwn = Counts{1} << 62, kAll = Counts{2} << 62, kState = Counts{3} << 62 };
 
 /// Tiles are taken in order, so that every tile waits only for tiles that run or have ended.
 inline __device__ std::int64_t take_tile(const Scan& scan) {

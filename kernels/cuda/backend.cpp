@@ -33,6 +33,12 @@ void* allocate(std::size_t bytes) {
   return data;
 }
 
+void* allocate_on_host(std::size_t bytes) {
+  void* data = nullptr;
+  check(cudaMallocHost(&data, bytes == 0 ? 1 : bytes));
+  return data;
+}
+
 void copy(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
 }
@@ -45,13 +51,16 @@ Stream make_stream() {
 
 cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
 
-std::string device() {
+cudaDeviceProp properties() {
   int current = 0;
   cudaDeviceProp properties{};
   check(cudaGetDevice(&current));
   check(cudaGetDeviceProperties(&properties, current));
-  return properties.name;
+  return properties;
 }
+std::string device() { return properties().name; }
+double memory() { return static_cast<double>(properties().totalGlobalMem); }
+int multiprocessors() { return properties().multiProcessorCount; }
 
 constexpr Backend kCuda{"cuda",
                         allocate,
@@ -67,7 +76,11 @@ constexpr Backend kCuda{"cuda",
                         [](Stream s) { check(cudaStreamSynchronize(native(s))); },
                         [](const Operation& o) { return o.cuda != nullptr; },
                         [](const Operation& o, const Call& call, Stream s) { o.cuda(call, s); },
-                        device};
+                        allocate_on_host,
+                        [](void* data) { cudaFreeHost(data); },
+                        device,
+                        memory,
+                        multiprocessors};
 
 }  // namespace
 }  // namespace cuda
