@@ -8,10 +8,9 @@
 
 #include "base/numeric/bit_packing.hpp"
 #include "base/numeric/whitening.hpp"
-#include "run_operation.hpp"
+#include "tests/kernels/codecs.hpp"
 
-using namespace paceline::kernels;
-namespace numeric = paceline::numeric;
+namespace paceline::kernels::low_rank_codes_test {
 
 namespace {
 
@@ -22,7 +21,7 @@ Case low_rank(std::int64_t rows, std::int64_t columns, std::int64_t rank) {
 }
 Vector orthogonalised(const Vector& p, std::int64_t rank, const Backend& backend = cpu_backend()) {
   const auto rows = static_cast<std::int64_t>(p.size()) / rank;
-  return run_operation("low-rank", "orthogonalise", low_rank(rows, 1, rank), {p}, backend)[0];
+  return run_codec("low-rank", "orthogonalise", low_rank(rows, 1, rank), {p}, backend)[0];
 }
 /// a (rows x depth) times b (depth x columns).
 Vector product(const Vector& a, const Vector& b, std::size_t depth) {
@@ -54,7 +53,7 @@ double distance_to_orthonormal(const Vector& p, std::size_t rank) {
 
 /// Random orthonormal columns.
 Vector basis_of(std::size_t rows, std::size_t rank, std::uint64_t seed) {
-  return orthogonalised(normal_values(rows * rank, seed), static_cast<std::int64_t>(rank));
+  return orthogonalised(normal_floats(rows * rank, seed), static_cast<std::int64_t>(rank));
 }
 /// U diag(d) U^T.
 Vector symmetric(const Vector& u, const Vector& d) {
@@ -67,12 +66,12 @@ Vector symmetric(const Vector& u, const Vector& d) {
 Vector power_sgd(const Vector& m, std::int64_t rows, std::int64_t columns, std::int64_t rank,
                  int iterations) {
   const Case c = low_rank(rows, columns, rank);
-  Vector q = normal_values(static_cast<std::size_t>(columns * rank), 77), p;
+  Vector q = normal_floats(static_cast<std::size_t>(columns * rank), 77), p;
   for (int i = 0; i < iterations; ++i) {
-    p = orthogonalised(run_operation("low-rank", "project", c, {m, q})[2], rank);
-    q = run_operation("low-rank", "back-project", c, {m, p})[2];
+    p = orthogonalised(run_codec("low-rank", "project", c, {m, q})[2], rank);
+    q = run_codec("low-rank", "back-project", c, {m, p})[2];
   }
-  return run_operation("low-rank", "decode", c, {p, q})[2];
+  return run_codec("low-rank", "decode", c, {p, q})[2];
 }
 
 }  // namespace
@@ -80,19 +79,19 @@ Vector power_sgd(const Vector& m, std::int64_t rows, std::int64_t columns, std::
 TEST_CASE("orthogonalised columns are orthonormal to rounding", "[kernels]") {
   for (const Backend* backend : {&cpu_backend(), &simt_backend()}) {
     for (const std::size_t rank : {std::size_t{1}, std::size_t{5}, std::size_t{32}}) {
-      const Vector p = normal_values(200 * rank, 3, 1e-4);
+      const Vector p = normal_floats(200 * rank, 3, 1e-4);
       CHECK(distance_to_orthonormal(orthogonalised(p, static_cast<std::int64_t>(rank), *backend),
                                     rank) < 1e-6);
     }
     // Columns that are nearly the same: one round in fp32 alone would not do.
-    Vector p = normal_values(200 * 6, 4);
+    Vector p = normal_floats(200 * 6, 4);
     for (std::size_t i = 0; i < p.size(); ++i) p[i] = (i % 6 == 0 ? 1 : 1e-3) * p[i] + p[i / 6 * 6];
     CHECK(distance_to_orthonormal(orthogonalised(p, 6, *backend), 6) < 1e-6);
   }
 }
 
 TEST_CASE("columns that depend on those before become zero, the others stay", "[kernels]") {
-  Vector p = normal_values(60 * 4, 5);
+  Vector p = normal_floats(60 * 4, 5);
   for (std::size_t i = 0; i < 60; ++i) {
     p[i * 4 + 1] = -2 * p[i * 4];
     p[i * 4 + 2] = i == 0 ? 0 : p[i * 4 + 2];
@@ -114,11 +113,11 @@ TEST_CASE("columns that depend on those before become zero, the others stay", "[
 }
 
 TEST_CASE("a matrix of low rank comes back, others lose no more with more rank", "[kernels]") {
-  const Vector exact = product(normal_values(30 * 3, 6), normal_values(3 * 40, 7), 3);
+  const Vector exact = product(normal_floats(30 * 3, 6), normal_floats(3 * 40, 7), 3);
   CHECK(relative_error(exact, power_sgd(exact, 30, 40, 3, 1)) < 1e-5);
   CHECK(relative_error(exact, power_sgd(exact, 30, 40, 5, 1)) < 1e-5);
 
-  const Vector any = normal_values(30 * 40, 8);
+  const Vector any = normal_floats(30 * 40, 8);
   double last = 1;
   for (const std::int64_t rank : {1, 2, 4, 8, 16, 30}) {
     const double error = relative_error(any, power_sgd(any, 30, 40, rank, 20));
@@ -142,21 +141,20 @@ TEST_CASE("low-rank factors have exactly the bytes that are said", "[kernels]") 
 
 TEST_CASE("whitening and back is the gradient again", "[kernels]") {
   const std::int64_t columns = 96, rank = 12;
-  const Vector g = normal_values(40 * 96, 9), u = basis_of(96, 12, 10);
+  const Vector g = normal_floats(40 * 96, 9), u = basis_of(96, 12, 10);
   Vector eigenvalues;
   for (int i = 0; i < 12; ++i) eigenvalues.push_back(100.0 / (1 + i));
   for (const Backend* backend : {&cpu_backend(), &simt_backend()}) {
     const Case c = low_rank(40, columns, rank);
-    const Vector white =
-        run_operation("whiten", "encode", c, {g, u, eigenvalues, {0.25}}, *backend)[4];
+    const Vector white = run_codec("whiten", "encode", c, {g, u, eigenvalues, {0.25}}, *backend)[4];
     const Vector back =
-        run_operation("whiten", "decode", c, {white, u, eigenvalues, {0.25}}, *backend)[4];
+        run_codec("whiten", "decode", c, {white, u, eigenvalues, {0.25}}, *backend)[4];
     CHECK(relative_error(g, back) < 1e-5);
     CHECK(relative_error(g, white) > 0.5);
   }
   // Along an eigenvector by 1 / sqrt(l), across all of them by 1 / sqrt(tail).
-  const Vector along = run_operation("whiten", "encode", low_rank(12, columns, rank),
-                                     {transposed(u, 12), u, eigenvalues, {0.25}})[4];
+  const Vector along = run_codec("whiten", "encode", low_rank(12, columns, rank),
+                                 {transposed(u, 12), u, eigenvalues, {0.25}})[4];
   for (std::size_t i = 0; i < along.size(); ++i)
     REQUIRE(along[i] == Approx(transposed(u, 12)[i] / std::sqrt(eigenvalues[i / 96])).margin(2e-6));
 }
@@ -169,21 +167,21 @@ TEST_CASE("orthogonal iteration on the running covariance finds its largest eige
   for (std::size_t i = 0; i < n; ++i) spectrum.push_back(i < rank ? 20.0 - 4 * i : 0.5);
   Vector roots;
   for (const double l : spectrum) roots.push_back(std::sqrt(l));
-  const Vector x = product(normal_values(tokens * n, 12), symmetric(v, roots), n);
+  const Vector x = product(normal_floats(tokens * n, 12), symmetric(v, roots), n);
   const Case few{DType::F32, {{"tokens", 400}, {"columns", 32}}};
   Vector a(n * n, 0.0);
   for (int batch = 0; batch < 3; ++batch)
-    a = run_operation("whiten", "statistics", few, {x, {batch == 0 ? 0.0 : 0.9}, a})[2];
+    a = run_codec("whiten", "statistics", few, {x, {batch == 0 ? 0.0 : 0.9}, a})[2];
   // The same batch again changes nothing.
   const Vector gram = product(transposed(x, n), x, tokens);
   for (std::size_t i = 0; i < a.size(); ++i)
     REQUIRE(a[i] == Approx(gram[i] / static_cast<double>(tokens)).margin(1e-4));
 
-  Vector u = normal_values(n * rank, 13);
+  Vector u = normal_floats(n * rank, 13);
   for (int i = 0; i < 60; ++i)
-    u = orthogonalised(run_operation("low-rank", "project", low_rank(32, 32, 4), {a, u})[2], 4);
+    u = orthogonalised(run_codec("low-rank", "project", low_rank(32, 32, 4), {a, u})[2], 4);
   const Values found =
-      run_operation("whiten", "eigenvalues", {DType::F32, {{"columns", 32}, {"rank", 4}}}, {a, u});
+      run_codec("whiten", "eigenvalues", {DType::F32, {{"columns", 32}, {"rank", 4}}}, {a, u});
   double known = 0, trace = 0;
   const Vector au = product(a, u, n);
   for (std::size_t k = 0; k < rank; ++k) {
@@ -210,11 +208,11 @@ TEST_CASE("whitening shrinks FP8's error as far as the spectrum allows", "[kerne
     trace += spectrum[i];
     squares += spectrum[i] * spectrum[i];
   }
-  const Vector g = product(normal_values(rows * n, 15), symmetric(v, spectrum), n);
+  const Vector g = product(normal_floats(rows * n, 15), symmetric(v, spectrum), n);
   const Case bytes{DType::F32, {{"count", static_cast<std::int64_t>(rows * n)}, {"block", 0}}};
   const auto rounded = [&](const Vector& x) {
-    const Values coded = run_operation("quantise-fp8-e4m3", "encode", bytes, {x});
-    return run_operation("quantise-fp8-e4m3", "decode", bytes, {coded[1], coded[2]})[2];
+    const Values coded = run_codec("quantise-fp8-e4m3", "encode", bytes, {x});
+    return run_codec("quantise-fp8-e4m3", "decode", bytes, {coded[1], coded[2]})[2];
   };
   const double plain = relative_error(g, rounded(g));
   double last = 1;
@@ -229,9 +227,9 @@ TEST_CASE("whitening shrinks FP8's error as far as the spectrum allows", "[kerne
     const double tail = static_cast<double>(numeric::whitening_tail(
         static_cast<float>(trace), static_cast<float>(known), 128, static_cast<float>(rank)));
     const Case c = low_rank(static_cast<std::int64_t>(rows), 128, rank);
-    const Vector white = run_operation("whiten", "encode", c, {g, u, eigenvalues, {tail}})[4];
+    const Vector white = run_codec("whiten", "encode", c, {g, u, eigenvalues, {tail}})[4];
     const Vector back =
-        run_operation("whiten", "decode", c, {rounded(white), u, eigenvalues, {tail}})[4];
+        run_codec("whiten", "decode", c, {rounded(white), u, eigenvalues, {tail}})[4];
     const double error = relative_error(g, back) / plain;
     CHECK(error < last * 1.02);
     last = error;
@@ -240,15 +238,15 @@ TEST_CASE("whitening shrinks FP8's error as far as the spectrum allows", "[kerne
 }
 
 TEST_CASE("codewords are their own nearest, and more codewords err less", "[kernels]") {
-  const Vector book = normal_values(64 * 5, 16), x = normal_values(500 * 5, 17);
+  const Vector book = normal_floats(64 * 5, 16), x = normal_floats(500 * 5, 17);
   const auto shape = [](std::int64_t rows, std::int64_t codewords) {
     return Case{DType::F32, {{"rows", rows}, {"dim", 5}, {"codewords", codewords}}};
   };
   const auto through = [&](const Vector& rows, const Vector& words, const Backend& backend) {
     const Case c = shape(static_cast<std::int64_t>(rows.size()) / 5,
                          static_cast<std::int64_t>(words.size()) / 5);
-    const Values coded = run_operation("vector-quantise", "encode", c, {rows, words}, backend);
-    return run_operation("vector-quantise", "decode", c, {coded[2], words}, backend)[2];
+    const Values coded = run_codec("vector-quantise", "encode", c, {rows, words}, backend);
+    return run_codec("vector-quantise", "decode", c, {coded[2], words}, backend)[2];
   };
   for (const Backend* backend : {&cpu_backend(), &simt_backend()}) {
     CHECK(through(book, book, *backend) == book);
@@ -269,7 +267,7 @@ TEST_CASE("codewords are their own nearest, and more codewords err less", "[kern
 }
 
 TEST_CASE("packed numbers of any width come back", "[kernels]") {
-  paceline::base::Rng rng(18);
+  base::Rng rng(18);
   for (int bits = 1; bits <= 32; ++bits) {
     std::vector<std::uint32_t> numbers(45);
     for (auto& number : numbers) number = static_cast<std::uint32_t>(rng.next() >> (64 - bits));
@@ -283,3 +281,5 @@ TEST_CASE("packed numbers of any width come back", "[kernels]") {
               numbers[static_cast<std::size_t>(i)]);
   }
 }
+
+}  // namespace paceline::kernels::low_rank_codes_test

@@ -6,10 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "run_operation.hpp"
+#include "tests/kernels/codecs.hpp"
 
-using namespace paceline::kernels;
-namespace numeric = paceline::numeric;
+namespace paceline::kernels::scaled_codes_test {
 
 namespace {
 
@@ -32,15 +31,15 @@ Case blocks(std::size_t count, std::int64_t block, DType type = DType::F32) {
 }
 
 std::vector<double> through(const char* kernel, const Case& c, const std::vector<double>& x) {
-  const Values coded = run_operation(kernel, "encode", c, {x});
+  const Values coded = run_codec(kernel, "encode", c, {x});
   if (kernel == std::string("quantise-nvfp4"))
-    return run_operation(kernel, "decode", c, {coded[1], coded[2], coded[3]})[3];
-  return run_operation(kernel, "decode", c, {coded[1], coded[2]})[2];
+    return run_codec(kernel, "decode", c, {coded[1], coded[2], coded[3]})[3];
+  return run_codec(kernel, "decode", c, {coded[1], coded[2]})[2];
 }
 
 /// Numbers of all sizes, so that blocks differ and every binade of a format is met.
 std::vector<double> wide_values(std::size_t count, std::uint64_t seed) {
-  std::vector<double> x = normal_values(count, seed);
+  std::vector<double> x = normal_floats(count, seed);
   for (std::size_t i = 0; i < count; ++i)
     x[i] = static_cast<double>(static_cast<float>(std::ldexp(x[i], static_cast<int>(i % 37) - 30)));
   return x;
@@ -98,7 +97,7 @@ TEST_CASE("an NVFP4 tensor is the one computed by hand", "[kernels]") {
   x[31] = 1.25;  // 0.5 * 2.5: a tie, 2 is even
   for (const Backend* backend : {&cpu_backend(), &simt_backend()}) {
     const Case c{DType::F32, {{"count", 36}}};
-    const Values coded = run_operation("quantise-nvfp4", "encode", c, {x}, *backend);
+    const Values coded = run_codec("quantise-nvfp4", "encode", c, {x}, *backend);
     CHECK(coded[3] == std::vector<double>{1});
     CHECK(coded[2] == std::vector<double>{0x7e, 0x30, 0});
     std::vector<double> codes(18, 0.0);
@@ -108,7 +107,7 @@ TEST_CASE("an NVFP4 tensor is the one computed by hand", "[kernels]") {
     codes[15] = 0x40;
     CHECK(coded[1] == codes);
     const Values back =
-        run_operation("quantise-nvfp4", "decode", c, {coded[1], coded[2], coded[3]}, *backend);
+        run_codec("quantise-nvfp4", "decode", c, {coded[1], coded[2], coded[3]}, *backend);
     CHECK(back[3][1] == -1344);
     CHECK(back[3][2] == 0);
     CHECK(back[3][31] == 1);
@@ -123,16 +122,16 @@ TEST_CASE("FP8 and INT8 err by at most half a step", "[kernels]") {
   // Beside the format's own rounding, quotient and product round to float.
   const double slack = 1 + 4e-7;
   for (const Format& format : kFormats) {
-    const Values coded = run_operation(format.kernel, "encode", c, {x});
-    const Values back = run_operation(format.kernel, "decode", c, {coded[1], coded[2]});
+    const Values coded = run_codec(format.kernel, "encode", c, {x});
+    const Values back = run_codec(format.kernel, "decode", c, {coded[1], coded[2]});
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double scale = coded[2][i / share];
       const double half = step_of(format, std::abs(x[i]) / scale) * scale / 2;
       REQUIRE(std::abs(back[2][i] - x[i]) <= half * slack + std::abs(x[i]) * 4e-7);
     }
   }
-  const Values coded = run_operation("quantise-int8", "encode", c, {x});
-  const Values back = run_operation("quantise-int8", "decode", c, {coded[1], coded[2]});
+  const Values coded = run_codec("quantise-int8", "encode", c, {x});
+  const Values back = run_codec("quantise-int8", "decode", c, {coded[1], coded[2]});
   for (std::size_t i = 0; i < x.size(); ++i)
     REQUIRE(std::abs(back[2][i] - x[i]) <= coded[2][i / share] / 2 * slack + std::abs(x[i]) * 4e-7);
 }
@@ -141,7 +140,7 @@ TEST_CASE("NVFP4 errs by at most half a step, or by what its block's scale was r
           "[kernels]") {
   const std::vector<double> x = wide_values(3000, 6);
   const Case c{DType::F32, {{"count", 3000}}};
-  const Values coded = run_operation("quantise-nvfp4", "encode", c, {x});
+  const Values coded = run_codec("quantise-nvfp4", "encode", c, {x});
   const std::vector<double> back = through("quantise-nvfp4", c, x);
   const double tensor = coded[3][0];
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -155,7 +154,7 @@ TEST_CASE("NVFP4 errs by at most half a step, or by what its block's scale was r
 }
 
 TEST_CASE("formats with more bits have smaller errors", "[kernels]") {
-  const std::vector<double> x = normal_values(1 << 14, 7);
+  const std::vector<double> x = normal_floats(1 << 14, 7);
   const Case c = blocks(x.size(), 128);
   std::vector<double> errors;
   for (const char* kernel :
@@ -172,7 +171,7 @@ TEST_CASE("smaller blocks never need larger scales", "[kernels]") {
   const std::vector<double> x = wide_values(4096, 8);
   double last = std::numeric_limits<double>::infinity();
   for (const std::int64_t block : {0, 1024, 128, 16, 4}) {
-    const Values coded = run_operation("quantise-int8", "encode", blocks(x.size(), block), {x});
+    const Values coded = run_codec("quantise-int8", "encode", blocks(x.size(), block), {x});
     double sum = 0;
     for (std::size_t i = 0; i < x.size(); ++i)
       sum += coded[2][block == 0 ? 0 : i / static_cast<std::size_t>(block)];
@@ -220,7 +219,7 @@ TEST_CASE("zeros, infinities, NaN and tiny numbers are quantised in a defined wa
   const std::vector<double> zeros(40, 0.0);
   for (const Backend* backend : {&cpu_backend(), &simt_backend()}) {
     const auto coded = [&](const char* kernel, const std::vector<double>& x) {
-      return run_operation(kernel, "encode", blocks(x.size(), 0), {x}, *backend);
+      return run_codec(kernel, "encode", blocks(x.size(), 0), {x}, *backend);
     };
     for (const char* kernel : {"quantise-fp8-e4m3", "quantise-fp8-e5m2", "quantise-int8"}) {
       INFO(kernel << " on " << backend->name);
@@ -236,7 +235,9 @@ TEST_CASE("zeros, infinities, NaN and tiny numbers are quantised in a defined wa
     CHECK((nan == 0x7f || nan == 0xff));
     CHECK(coded("quantise-fp8-e4m3", {NAN, 448})[1][1] == 0x7e);
     const Values fp4 =
-        run_operation("quantise-nvfp4", "encode", {DType::F32, {{"count", 40}}}, {zeros}, *backend);
+        run_codec("quantise-nvfp4", "encode", {DType::F32, {{"count", 40}}}, {zeros}, *backend);
     CHECK(fp4[1] == std::vector<double>(20, 0.0));
   }
 }
+
+}  // namespace paceline::kernels::scaled_codes_test

@@ -5,10 +5,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "run_operation.hpp"
+#include "tests/kernels/codecs.hpp"
 
-using namespace paceline::kernels;
-namespace numeric = paceline::numeric;
+namespace paceline::kernels::votes_test {
 
 namespace {
 
@@ -19,7 +18,7 @@ Case count_of(std::int64_t count, std::int64_t workers = 1, DType type = DType::
 }  // namespace
 
 TEST_CASE("planes count like a loop does", "[kernels]") {
-  paceline::base::Rng rng(3);
+  base::Rng rng(3);
   numeric::VoteCounts<8> counts;
   int wanted[32] = {};
   for (int vote = 0; vote < 255; ++vote) {
@@ -50,8 +49,8 @@ TEST_CASE("a majority of signs is a majority, a tie is positive", "[kernels]") {
       votes.push_back(word);
     }
     const Values result =
-        run_operation("pack-sign", "vote", {DType::U32, {{"count", 32}, {"workers", workers}}},
-                      {votes}, *backend);
+        run_codec("pack-sign", "vote", {DType::U32, {{"count", 32}, {"workers", workers}}}, {votes},
+                  *backend);
     std::uint32_t wanted = 0;
     for (int i = 0; i < 32; ++i)
       wanted |= (2 * std::min<std::int64_t>(i, workers) > workers ? 1U : 0U) << i;
@@ -65,7 +64,7 @@ TEST_CASE("ternary votes: zeros abstain, a tie is zero", "[kernels]") {
                                      0b0000011, 0b0011100,   // + + - - - 0 0
                                      0b0000001, 0b1100110};  // + - - 0 0 - -
   for (const Backend* backend : {&cpu_backend(), &simt_backend()}) {
-    const Values result = run_operation(
+    const Values result = run_codec(
         "pack-ternary", "vote", {DType::U32, {{"count", 7}, {"workers", 3}}}, {votes}, *backend);
     // +3, +1, -1, 0, -1, -1, -2
     CHECK(result[1] == std::vector<double>{0b0000011, 0b1110100});
@@ -73,11 +72,11 @@ TEST_CASE("ternary votes: zeros abstain, a tie is zero", "[kernels]") {
 }
 
 TEST_CASE("signs come back with their scale, and halve the error at the best one", "[kernels]") {
-  const std::vector<double> x = normal_values(4096, 9);
-  const Values coded = run_operation("pack-sign", "encode", count_of(4096), {x});
+  const std::vector<double> x = normal_floats(4096, 9);
+  const Values coded = run_codec("pack-sign", "encode", count_of(4096), {x});
   double mean = 0;
   for (const double value : x) mean += std::abs(value) / 4096;
-  const Values back = run_operation("pack-sign", "decode", count_of(4096), {coded[1], {mean}});
+  const Values back = run_codec("pack-sign", "decode", count_of(4096), {coded[1], {mean}});
   double squares = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     CHECK(std::signbit(back[2][i]) == std::signbit(x[i]));
@@ -90,27 +89,27 @@ TEST_CASE("signs come back with their scale, and halve the error at the best one
   CHECK(error * error == Approx(1 - 2 / 3.14159265).epsilon(0.05));
 
   const double threshold = 0.612;  // the best for normal numbers with one scale for what is beyond
-  const Values three = run_operation("pack-ternary", "encode", count_of(4096), {x, {threshold}});
+  const Values three = run_codec("pack-ternary", "encode", count_of(4096), {x, {threshold}});
   double sum = 0, beyond = 0;
   for (const double value : x) {
     sum += std::abs(value) > threshold ? std::abs(value) : 0;
     beyond += std::abs(value) > threshold ? 1 : 0;
   }
   const Values ternary =
-      run_operation("pack-ternary", "decode", count_of(4096), {three[2], {sum / beyond}});
+      run_codec("pack-ternary", "decode", count_of(4096), {three[2], {sum / beyond}});
   CHECK(relative_error(x, ternary[2]) < error);  // more bits
   for (std::size_t i = 0; i < x.size(); ++i)
     REQUIRE((ternary[2][i] != 0) == (std::abs(x[i]) > static_cast<double>(0.612F)));
 }
 
 TEST_CASE("the votes of one worker are its own", "[kernels]") {
-  const std::vector<double> x = normal_values(100, 4);
-  const Values signs = run_operation("pack-sign", "encode", count_of(100), {x});
-  CHECK(run_operation("pack-sign", "vote", {DType::U32, {{"count", 100}, {"workers", 1}}},
-                      {signs[1]})[1] == signs[1]);
-  const Values three = run_operation("pack-ternary", "encode", count_of(100), {x, {0.5}});
-  CHECK(run_operation("pack-ternary", "vote", {DType::U32, {{"count", 100}, {"workers", 1}}},
-                      {three[2]})[1] == three[2]);
+  const std::vector<double> x = normal_floats(100, 4);
+  const Values signs = run_codec("pack-sign", "encode", count_of(100), {x});
+  CHECK(run_codec("pack-sign", "vote", {DType::U32, {{"count", 100}, {"workers", 1}}},
+                  {signs[1]})[1] == signs[1]);
+  const Values three = run_codec("pack-ternary", "encode", count_of(100), {x, {0.5}});
+  CHECK(run_codec("pack-ternary", "vote", {DType::U32, {{"count", 100}, {"workers", 1}}},
+                  {three[2]})[1] == three[2]);
 }
 
 TEST_CASE("packed votes have exactly the bytes that are said", "[kernels]") {
@@ -125,3 +124,5 @@ TEST_CASE("packed votes have exactly the bytes that are said", "[kernels]") {
   CHECK(numeric::sign_bytes(1 << 20) * 8 == 1 << 20);
   CHECK(numeric::ternary_bytes(1 << 20) * 8 == 2 << 20);
 }
+
+}  // namespace paceline::kernels::votes_test
