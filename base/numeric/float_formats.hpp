@@ -41,45 +41,45 @@ struct Format {
   static constexpr std::uint32_t kTop = Top;
   static constexpr bool kInfinity = NaN > Top + 1;  ///< the code above the largest value is one
 
+  // Neither has branches, so that loops over them become vector instructions.
+
   /// Nearest value, ties to even mantissa; NaN stays NaN (0 in formats without one), of any
   /// pattern.
   PACELINE_HD static std::uint32_t encode(float x) {
-    const std::uint32_t bits = bits_of(x), sign = (bits >> 31) != 0 ? kSign : 0;
-    const std::uint32_t magnitude = bits & 0x7fffffffU;
-    if (magnitude > 0x7f800000U) return sign | NaN;
-    if (magnitude == 0x7f800000U) return sign | (Over == Beyond::Infinity ? kTop + 1 : kTop);
-    const std::uint32_t result = round(magnitude);
-    if (result <= kTop) return sign | result;
-    return sign | (Over == Beyond::Infinity ? kTop + 1 : kTop);
+    constexpr std::uint32_t kBeyond = Over == Beyond::Infinity ? kTop + 1 : kTop;
+    const std::uint32_t bits = bits_of(x), sign = bits >> (31 - Exponent - Mantissa) & kSign;
+    const std::uint32_t magnitude = bits & 0x7fffffffU, rounded = round(magnitude);
+    const std::uint32_t known = rounded < kBeyond ? rounded : kBeyond;  // infinity too
+    return sign | (magnitude > 0x7f800000U ? NaN : known);
   }
   PACELINE_HD static float decode(std::uint32_t code) {
-    if constexpr (Exponent == 8) return float_of(code << (23 - Mantissa));
-    const std::uint32_t sign = (code & kSign) != 0 ? 0x80000000U : 0;
+    static_assert(Exponent < 8, "bf16 has a quicker one");
+    const std::uint32_t sign = (code & kSign) << (31 - Exponent - Mantissa);
     const std::uint32_t magnitude = code & (kSign - 1);
-    if (NaN != 0 && magnitude > kTop)
-      return float_of(sign | (magnitude == kTop + 1 && kInfinity ? 0x7f800000U : 0x7fc00000U));
-    if (magnitude < (1U << Mantissa)) {  // subnormal: a multiple of the smallest step
-      static_assert(Exponent < 8, "a step of bf16 is no normal float");
-      const float step = float_of(static_cast<std::uint32_t>(127 + 1 - kBias - Mantissa) << 23);
-      return (sign != 0 ? -1.0F : 1.0F) * static_cast<float>(magnitude) * step;
-    }
-    const std::uint32_t shifted = magnitude << (23 - Mantissa);
-    return float_of(sign | (shifted + (static_cast<std::uint32_t>(127 - kBias) << 23)));
+    const std::uint32_t subnormal = bits_of(float_of(kMagic + magnitude) - float_of(kMagic));
+    const std::uint32_t normal =
+        (magnitude << (23 - Mantissa)) + (static_cast<std::uint32_t>(127 - kBias) << 23);
+    const std::uint32_t finite = magnitude < (1U << Mantissa) ? subnormal : normal;
+    if constexpr (NaN == 0) return float_of(sign | finite);
+    const bool infinite = kInfinity && magnitude == kTop + 1;
+    const std::uint32_t other = infinite ? 0x7f800000U : 0x7fc00000U;
+    return float_of(sign | (magnitude > kTop ? other : finite));
   }
 
  private:
-  /// Rounded bit pattern of a finite magnitude; may exceed kTop. Both ways of rounding are computed
-  /// and one is taken, so that loops over it have no branches.
+  /// A float whose last bit is worth the format's smallest step.
+  static constexpr std::uint32_t kMagic = static_cast<std::uint32_t>(151 - kBias - Mantissa) << 23;
+
+  /// Rounded bit pattern of a magnitude; may exceed kTop.
   PACELINE_HD static std::uint32_t round(std::uint32_t magnitude) {
+    static_assert(Exponent < 8, "bf16 has a quicker one");
     constexpr int kDrop = 23 - Mantissa;
     constexpr std::uint32_t kNormal = static_cast<std::uint32_t>(128 - kBias) << 23;
     const std::uint32_t odd = magnitude >> kDrop & 1U;
     const std::uint32_t normal = ((magnitude + (1U << (kDrop - 1)) - 1 + odd) >> kDrop) -
                                  (static_cast<std::uint32_t>(127 - kBias) << Mantissa);
-    if constexpr (kBias == 127) return normal;  // float's own exponents, subnormals included
-    // Below the normal values all steps are equal: adding a number with that step as its last bit
-    // rounds, to even as well. A carry gives the first normal value, whose pattern follows.
-    constexpr std::uint32_t kMagic = static_cast<std::uint32_t>(151 - kBias - Mantissa) << 23;
+    // Below the normal values all steps are equal: adding kMagic rounds, to even as well. A carry
+    // gives the first normal value, whose pattern follows.
     const std::uint32_t subnormal = bits_of(float_of(magnitude) + float_of(kMagic)) - kMagic;
     return magnitude < kNormal ? subnormal : normal;
   }

@@ -11,8 +11,8 @@
 namespace paceline::kernels::PACELINE_TARGET {
 namespace {
 
-constexpr int kTileThreads = 256, kTileWarps = kTileThreads / 32, kPerThread = 16;
-constexpr std::int64_t kTile = std::int64_t{kTileThreads} * kPerThread;
+constexpr int kScanThreads = 256, kScanWarps = kScanThreads / 32, kPerThread = 16;
+constexpr std::int64_t kTile = std::int64_t{kScanThreads} * kPerThread;
 static_assert(kTile == numeric::kSparseTileElements);
 
 /// Two counts in one number.
@@ -70,16 +70,16 @@ inline __device__ Counts counts_before(const Scan& scan, std::int64_t tile, Coun
 
 /// Where a warp's counts start among those of all tiles; `own`: of the warp, in its first lane.
 inline __device__ Counts warp_start(const Scan& scan, std::int64_t tile, Counts own) {
-  __shared__ Counts of_warp[kTileWarps];
+  __shared__ Counts of_warp[kScanWarps];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   if (lane == 0) of_warp[warp] = own;
   __syncthreads();
   if (warp == 0) {
     Counts total = 0;
-    for (int w = 0; w < kTileWarps; ++w) total += of_warp[w];
+    for (int w = 0; w < kScanWarps; ++w) total += of_warp[w];
     Counts start = counts_before(scan, tile, total);
     if (lane == 0) {
-      for (int w = 0; w < kTileWarps; ++w) {
+      for (int w = 0; w < kScanWarps; ++w) {
         const Counts mine = of_warp[w];
         of_warp[w] = start;
         start += mine;
@@ -130,7 +130,7 @@ __device__ void for_chosen(const Choice& choice, const Chosen& chosen) {
 }
 /// One thread of the grid: the last of the last tile. Its choice ends where all choices end.
 inline __device__ bool is_last(std::int64_t tile, std::int64_t count) {
-  return tile == (count - 1) / kTile && threadIdx.x == kTileThreads - 1;
+  return tile == (count - 1) / kTile && threadIdx.x == kScanThreads - 1;
 }
 
 __global__ void __launch_bounds__(256) clear_words(std::uint32_t* words, std::int64_t count) {

@@ -1,37 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "kernels/device_code.hpp"
+#include "kernels/vectors.hpp"
 
 /// What the codecs' device code shares.
 namespace paceline::kernels::PACELINE_TARGET {
 
-/// N elements that are loaded and stored together: at most 16 bytes, aligned to their size.
+/// N elements from the i-th on, which lie at a multiple of their size together, at most 16 bytes.
 template <class T, int N>
-struct alignas(sizeof(T) * N) Pack {
-  T at[N];
-};
-template <class T, int N>
-__device__ const Pack<T, N>& pack_at(const T* data, std::int64_t i) {
-  return *reinterpret_cast<const Pack<T, N>*>(data + i);
+__device__ const Vector<T, N>& vector_at(const T* data, std::int64_t i) {
+  return *reinterpret_cast<const Vector<T, N>*>(data + i);
 }
 template <class T, int N>
-__device__ Pack<T, N>& pack_at(T* data, std::int64_t i) {
-  return *reinterpret_cast<Pack<T, N>*>(data + i);
+__device__ Vector<T, N>& vector_at(T* data, std::int64_t i) {
+  return *reinterpret_cast<Vector<T, N>*>(data + i);
 }
 /// Stores those of the N elements from `i` on that lie below `count`; i is a multiple of N.
 template <class T, int N>
-__device__ void store_up_to(T* data, std::int64_t i, const Pack<T, N>& values, std::int64_t count) {
+__device__ void store_up_to(T* data, std::int64_t i, const Vector<T, N>& values,
+                            std::int64_t count) {
   if (i + N <= count) {
-    pack_at<T, N>(data, i) = values;
+    vector_at<T, N>(data, i) = values;
     return;
   }
   for (int k = 0; k < N && i + k < count; ++k) data[i + k] = values.at[k];
 }
 /// Zeros from `count` on.
 template <class T, int N>
-__device__ Pack<T, N> load_up_to(const T* data, std::int64_t i, std::int64_t count) {
-  if (i + N <= count) return pack_at<T, N>(data, i);
-  Pack<T, N> values{};
+__device__ Vector<T, N> load_up_to(const T* data, std::int64_t i, std::int64_t count) {
+  if (i + N <= count) return vector_at<T, N>(data, i);
+  Vector<T, N> values{};
   for (int k = 0; k < N && i + k < count; ++k) values.at[k] = data[i + k];
   return values;
 }

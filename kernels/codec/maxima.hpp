@@ -11,7 +11,7 @@ namespace {
 constexpr int kThreads = 256;
 
 template <class T, int N>
-__device__ std::uint32_t largest_of(const Pack<T, N>& x, std::uint32_t largest) {
+__device__ std::uint32_t largest_of(const Vector<T, N>& x, std::uint32_t largest) {
   for (int i = 0; i < N; ++i) {
     const std::uint32_t m = numeric::finite_magnitude(static_cast<float>(x.at[i]));
     largest = m > largest ? m : largest;
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t start = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   std::uint32_t largest = 0;
   for (std::int64_t p = start; p < packs; p += step)
-    largest = largest_of(pack_at<T, kAtOnce>(x, p * kAtOnce), largest);
+    largest = largest_of(vector_at<T, kAtOnce>(x, p * kAtOnce), largest);
   for (std::int64_t i = packs * kAtOnce + start; i < count; i += step) {
     const std::uint32_t m = numeric::finite_magnitude(static_cast<float>(x[i]));
     largest = m > largest ? m : largest;

@@ -6,6 +6,7 @@
 namespace paceline::kernels {
 
 inline const std::vector<DType> kFloats = {DType::F32, DType::Bf16, DType::F16};
+inline const std::vector<DType> kFloat = {DType::F32};
 inline const std::vector<DType> kWordType = {DType::U32};
 
 /// Of `count` elements.

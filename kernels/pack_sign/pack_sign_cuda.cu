@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t first = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * 4; first < count;
        first += step) {
     const std::uint32_t bits = words[first / 32] >> (first % 32);
-    Pack<T, 4> values;
+    Vector<T, 4> values;
     for (int i = 0; i < 4; ++i) values.at[i] = T(numeric::sign_value(bits, i, size));
     store_up_to(y, first, values, count);
   }

@@ -41,7 +41,7 @@ inline __device__ std::uint32_t load_word(const std::uint8_t* data, std::int64_t
 }
 
 template <class T>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kScanThreads)
     bitvector_encode(const T* x, std::uint8_t* bits, std::uint32_t* prefixes, T* values,
                      std::uint32_t* found, std::uint32_t* scan_memory, std::int64_t count,
                      unsigned places) {
@@ -65,10 +65,10 @@ __global__ void __launch_bounds__(kTileThreads)
 
 /// A block per tile: no tile needs another, as prefixes say where its values start.
 template <class T>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kScanThreads)
     bitvector_decode(const std::uint8_t* bits, const std::uint32_t* prefixes, const T* values, T* y,
                      std::int64_t count, std::uint64_t places) {
-  __shared__ unsigned of_warp[kTileWarps];
+  __shared__ unsigned of_warp[kScanWarps];
   const std::int64_t tile = blockIdx.x, start = warp_first(tile);
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   const std::uint32_t word =
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kTileThreads)
 }
 
 template <class T>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kScanThreads)
     coo_encode(const T* x, std::uint32_t* indices, T* values, std::uint32_t* found,
                std::uint32_t* scan_memory, std::int64_t count, unsigned places) {
   const Scan scan = scan_at(scan_memory);
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kTileThreads)
 template <class T>
 __global__ void __launch_bounds__(kThreads) fill_zeros(T* y, std::int64_t count) {
   constexpr int kAtOnce = 16 / static_cast<int>(sizeof(T));
-  Pack<T, kAtOnce> zeros;
+  Vector<T, kAtOnce> zeros;
   for (int i = 0; i < kAtOnce; ++i) zeros.at[i] = T(0.0F);
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads * kAtOnce;
   for (std::int64_t i = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * kAtOnce; i < count;
@@ -134,21 +134,21 @@ unsigned tiles_of(const Call& call) {
 template <class T>
 void launch_bitvector_encode(const Call& call, Stream stream) {
   clear(call.at<std::uint32_t>(5), scan_words(call["count"]), stream);
-  launch(bitvector_encode<T>, tiles_of(call), kTileThreads, 0, stream, call.at<T>(0),
+  launch(bitvector_encode<T>, tiles_of(call), kScanThreads, 0, stream, call.at<T>(0),
          call.at<std::uint8_t>(1), call.at<std::uint32_t>(2), call.at<T>(3),
          call.at<std::uint32_t>(4), call.at<std::uint32_t>(5), call["count"],
          static_cast<unsigned>(call["nonzeros"]));
 }
 template <class T>
 void launch_bitvector_decode(const Call& call, Stream stream) {
-  launch(bitvector_decode<T>, tiles_of(call), kTileThreads, 0, stream, call.at<std::uint8_t>(0),
+  launch(bitvector_decode<T>, tiles_of(call), kScanThreads, 0, stream, call.at<std::uint8_t>(0),
          call.at<std::uint32_t>(1), call.at<T>(2), call.at<T>(3), call["count"],
          static_cast<std::uint64_t>(call["nonzeros"]));
 }
 template <class T>
 void launch_coo_encode(const Call& call, Stream stream) {
   clear(call.at<std::uint32_t>(4), scan_words(call["count"]), stream);
-  launch(coo_encode<T>, tiles_of(call), kTileThreads, 0, stream, call.at<T>(0),
+  launch(coo_encode<T>, tiles_of(call), kScanThreads, 0, stream, call.at<T>(0),
          call.at<std::uint32_t>(1), call.at<T>(2), call.at<std::uint32_t>(3),
          call.at<std::uint32_t>(4), call["count"], static_cast<unsigned>(call["nonzeros"]));
 }

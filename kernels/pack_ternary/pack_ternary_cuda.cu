@@ -10,7 +10,7 @@ namespace {
 constexpr unsigned kThreads = 256, kWarps = kThreads / 32;
 constexpr int kPairsPerWarp = 32;
 constexpr int kAtOnce = 8;  // loads under way per thread
-using Pair = Pack<std::uint32_t, 2>;
+using Pair = Vector<std::uint32_t, 2>;
 
 /// A warp makes 32 pairs of words: lane w keeps the w-th, then all are stored at once.
 template <class T>
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads)
         if (lane == begin + w) mine = pair;
       }
     }
-    if (first + lane < total) pack_at<std::uint32_t, 2>(words, (first + lane) * 2) = mine;
+    if (first + lane < total) vector_at<std::uint32_t, 2>(words, (first + lane) * 2) = mine;
   }
 }
 
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads)
       numeric::add_votes(minus, pair.at[1]);
     };
     const auto load = [&](int worker) {
-      return pack_at<std::uint32_t, 2>(votes, (worker * pairs + i) * 2);
+      return vector_at<std::uint32_t, 2>(votes, (worker * pairs + i) * 2);
     };
     for (; w + kAtOnce <= workers; w += kAtOnce) {
       Pair now[kAtOnce];
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads)
       for (int k = 0; k < kAtOnce; ++k) add(now[k]);
     }
     for (; w < workers; ++w) add(load(w));
-    pack_at<std::uint32_t, 2>(out, i * 2) =
+    vector_at<std::uint32_t, 2>(out, i * 2) =
         Pair{{numeric::more_votes(plus, minus), numeric::more_votes(minus, plus)}};
   }
 }
@@ -77,8 +77,8 @@ __global__ void __launch_bounds__(kThreads)
   const float size = scale[0];
   for (std::int64_t first = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * 4; first < count;
        first += step) {
-    const Pair pair = pack_at<std::uint32_t, 2>(words, first / 32 * 2);
-    Pack<T, 4> values;
+    const Pair pair = vector_at<std::uint32_t, 2>(words, first / 32 * 2);
+    Vector<T, 4> values;
     for (int i = 0; i < 4; ++i)
       values.at[i] =
           T(numeric::ternary_value(pair.at[0], pair.at[1], static_cast<int>(first % 32) + i, size));

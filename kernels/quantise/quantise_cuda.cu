@@ -10,11 +10,11 @@ using numeric::E4m3Code;
 using numeric::E5m2Code;
 using numeric::Int8Code;
 
-using Codes4 = Pack<std::uint8_t, 4>;
+using Codes4 = Vector<std::uint8_t, 4>;
 
 template <class Code, class T, int N>
-__device__ Pack<std::uint8_t, N> encode_pack(const Pack<T, N>& x, float inverse) {
-  Pack<std::uint8_t, N> codes;
+__device__ Vector<std::uint8_t, N> encode_pack(const Vector<T, N>& x, float inverse) {
+  Vector<std::uint8_t, N> codes;
   for (int i = 0; i < N; ++i) codes.at[i] = Code::encode(static_cast<float>(x.at[i]) * inverse);
   return codes;
 }
@@ -34,9 +34,9 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t size = b >= blocks ? 0 : (first + block <= count ? block : count - first);
     const std::int64_t whole = block % 4 == 0 ? size / 4 * 4 : 0;
     std::uint32_t largest = 0;
-    Pack<T, 4> kept{};  // of the first round: blocks of up to 128 are read once
+    Vector<T, 4> kept{};  // of the first round: blocks of up to 128 are read once
     for (std::int64_t i = 4 * lane; i < whole; i += 4 * kLanes) {
-      const Pack<T, 4> now = pack_at<T, 4>(x, first + i);
+      const Vector<T, 4> now = vector_at<T, 4>(x, first + i);
       if (i < 4 * kLanes) kept = now;
       largest = largest_of(now, largest);
     }
@@ -47,9 +47,11 @@ __global__ void __launch_bounds__(kThreads)
     largest = group_max<kLanes>(largest);
     const float scale = numeric::scale_of(numeric::float_of(largest), Code::top());
     const float inverse = 1 / scale;
-    for (std::int64_t i = 4 * lane; i < whole; i += 4 * kLanes)
-      pack_at<std::uint8_t, 4>(codes, first + i) =
-          encode_pack<Code>(i < 4 * kLanes ? kept : pack_at<T, 4>(x, first + i), inverse);
+    for (std::int64_t i = 4 * lane; i < whole; i += 4 * kLanes) {
+      Vector<T, 4> now = kept;
+      if (i >= 4 * kLanes) now = vector_at<T, 4>(x, first + i);
+      vector_at<std::uint8_t, 4>(codes, first + i) = encode_pack<Code>(now, inverse);
+    }
     for (std::int64_t i = whole + lane; i < size; i += kLanes)
       codes[first + i] = Code::encode(static_cast<float>(x[first + i]) * inverse);
     if (lane == 0 && size > 0) scales[b] = scale;
@@ -66,10 +68,10 @@ __global__ void __launch_bounds__(kThreads)
   const std::uint32_t step = gridDim.x * kThreads, start = blockIdx.x * kThreads + threadIdx.x;
   for (std::uint32_t g = start; g < groups; g += step) {
     const float scale = scales[per_scale == 0 ? 0 : g / per_scale];
-    const Codes4 now = pack_at<std::uint8_t, 4>(codes, std::int64_t{g} * 4);
-    Pack<T, 4> values;
+    const Codes4 now = vector_at<std::uint8_t, 4>(codes, std::int64_t{g} * 4);
+    Vector<T, 4> values;
     for (int i = 0; i < 4; ++i) values.at[i] = T(Code::decode(now.at[i]) * scale);
-    pack_at<T, 4>(y, std::int64_t{g} * 4) = values;
+    vector_at<T, 4>(y, std::int64_t{g} * 4) = values;
   }
   const std::int64_t rest = std::int64_t{groups} * 4 + start;
   if (rest < count)
@@ -95,8 +97,8 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t packs = count / kAtOnce, step = std::int64_t{gridDim.x} * kThreads;
   const std::int64_t start = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   for (std::int64_t p = start; p < packs; p += step)
-    pack_at<std::uint8_t, kAtOnce>(codes, p * kAtOnce) =
-        encode_pack<Code>(pack_at<T, kAtOnce>(x, p * kAtOnce), inverse);
+    vector_at<std::uint8_t, kAtOnce>(codes, p * kAtOnce) =
+        encode_pack<Code>(vector_at<T, kAtOnce>(x, p * kAtOnce), inverse);
   for (std::int64_t i = packs * kAtOnce + start; i < count; i += step)
     codes[i] = Code::encode(static_cast<float>(x[i]) * inverse);
   if (start == 0) scales[0] = scale;

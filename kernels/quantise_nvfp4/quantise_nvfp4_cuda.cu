@@ -20,15 +20,15 @@ __global__ void __launch_bounds__(kThreads)
        base += std::int64_t{gridDim.x} * kGroups) {
     const std::int64_t b = base + static_cast<int>(threadIdx.x) / kLanes;
     const std::int64_t first = b * numeric::kNvfp4Block + lane * 4;
-    const Pack<T, 4> mine = load_up_to<T, 4>(x, first, count);
+    const Vector<T, 4> mine = load_up_to<T, 4>(x, first, count);
     const float largest = numeric::float_of(group_max<kLanes>(largest_of(mine, 0)));
     const std::uint8_t block = numeric::nvfp4_block_code(largest, tensor);
     const float inverse = numeric::nvfp4_inverse(numeric::nvfp4_scale(block, tensor));
     float quotients[4];
     for (int i = 0; i < 4; ++i) quotients[i] = static_cast<float>(mine.at[i]) * inverse;
     if (lane == 0 && b < blocks) block_scales[b] = block;
-    const Pack<std::uint8_t, 2> pairs{{numeric::nvfp4_pair(quotients[0], quotients[1]),
-                                       numeric::nvfp4_pair(quotients[2], quotients[3])}};
+    const Vector<std::uint8_t, 2> pairs{{numeric::nvfp4_pair(quotients[0], quotients[1]),
+                                         numeric::nvfp4_pair(quotients[2], quotients[3])}};
     store_up_to(codes, first / 2, pairs, bytes);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) tensor_scale[0] = tensor;
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads)
        first += step) {
     const float scale = numeric::nvfp4_scale(block_scales[first / numeric::kNvfp4Block], tensor);
     const auto pairs = load_up_to<std::uint8_t, 2>(codes, first / 2, bytes);
-    Pack<T, 4> values;
+    Vector<T, 4> values;
     for (int i = 0; i < 4; ++i)
       values.at[i] = T(numeric::E2m1::decode(pairs.at[i / 2] >> (i % 2 * 4) & 15U) * scale);
     store_up_to(y, first, values, count);

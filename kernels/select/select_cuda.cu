@@ -39,8 +39,8 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads * 4;
   for (std::int64_t first = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * 4; first < count;
        first += step) {
-    const Pack<T, 4> now = load_up_to<T, 4>(gradient, first, count);
-    Pack<float, 4> sums = load_up_to<float, 4>(residual, first, count);
+    const Vector<T, 4> now = load_up_to<T, 4>(gradient, first, count);
+    Vector<float, 4> sums = load_up_to<float, 4>(residual, first, count);
     for (int i = 0; i < 4; ++i) {
       sums.at[i] += static_cast<float>(now.at[i]);
       if (first + i < count)
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads * 4;
   for (std::int64_t first = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * 4; first < count;
        first += step) {
-    const Pack<float, 4> now = load_up_to<float, 4>(residual, first, count);
+    const Vector<float, 4> now = load_up_to<float, 4>(residual, first, count);
     for (int i = 0; i < 4; ++i) {
       const std::uint32_t key = numeric::rank_key(now.at[i]);
       if (first + i < count && numeric::has_prefix(key, prefix, digit))
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(32)
 
 /// All keys above the one found, and the first `taken` of that key.
 template <class T>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kScanThreads)
     collect(float* residual, const Found* found, std::uint32_t* indices, T* values,
             std::uint32_t* scan_memory, std::int64_t count) {
   const Scan scan = scan_at(scan_memory);
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kTileThreads)
 }
 
 template <class T>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kScanThreads)
     take_threshold(const T* gradient, float* residual, const float* threshold,
                    std::uint32_t* indices, T* values, std::uint32_t* found,
                    std::uint32_t* scan_memory, std::int64_t count, unsigned capacity) {
@@ -186,7 +186,7 @@ void launch_top_k(const Call& call, Stream stream) {
     launch(find_digit, 1, 32, 0, stream, histogram, found, digit, static_cast<std::uint32_t>(kept));
   }
   if (kept == 0) return;
-  launch(collect<T>, static_cast<unsigned>(numeric::bitvector_tiles(count)), kTileThreads, 0,
+  launch(collect<T>, static_cast<unsigned>(numeric::bitvector_tiles(count)), kScanThreads, 0,
          stream, call.at<float>(1), found, call.at<std::uint32_t>(2), call.at<T>(3), scan, count);
 }
 template <class T>
@@ -195,7 +195,7 @@ void launch_threshold(const Call& call, Stream stream) {
   PACELINE_CHECK(count < std::int64_t{1} << 31);
   std::uint32_t* scan = call.at<std::uint32_t>(6);
   clear(scan, scan_words(count), stream);
-  launch(take_threshold<T>, static_cast<unsigned>(numeric::bitvector_tiles(count)), kTileThreads, 0,
+  launch(take_threshold<T>, static_cast<unsigned>(numeric::bitvector_tiles(count)), kScanThreads, 0,
          stream, call.at<T>(0), call.at<float>(1), call.at<float>(2), call.at<std::uint32_t>(3),
          call.at<T>(4), call.at<std::uint32_t>(5), scan, count,
          static_cast<unsigned>(call["capacity"]));
