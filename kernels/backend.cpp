@@ -50,6 +50,8 @@ constexpr Backend kCpu{"cpu",
                        ignore,
                        [](const Operation& o) { return o.cpu != nullptr; },
                        [](const Operation& o, const Call& call, Stream) { o.cpu(call); },
+                       allocate,
+                       std::free,
                        processor};
 
 constexpr Backend kSimt{"simt",
@@ -63,6 +65,8 @@ constexpr Backend kSimt{"simt",
                         ignore,
                         [](const Operation& o) { return o.simt != nullptr; },
                         [](const Operation& o, const Call& call, Stream s) { o.simt(call, s); },
+                        allocate,
+                        std::free,
                         processor};
 
 }  // namespace

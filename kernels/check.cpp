@@ -133,7 +133,7 @@ Arguments::Arguments(const Operation& operation, const Case& c, const Backend& b
   initial_.resize(specs_.size());
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     const std::vector<unsigned char> bytes = image(specs_[i], rng, initial_[i]);
-    buffers_.emplace_back(backend, bytes.size());
+    buffers_.emplace_back(backend, bytes.size(), specs_[i].on_host);
     backend.to_device(buffers_.back().data(), bytes.data(), bytes.size());
     tensors_.push_back({static_cast<unsigned char*>(buffers_.back().data()) + kGuard,
                         specs_[i].type, specs_[i].count});

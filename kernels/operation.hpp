@@ -34,6 +34,8 @@ struct TensorSpec {
   /// Largest |result - reference| allowed, as a share of the root mean square of the reference of
   /// this tensor (0: exactly equal). Rounding of the stored type comes on top.
   double tolerance = 0;
+  /// In page-locked memory of the host: copies between host and device.
+  bool on_host = false;
 };
 
 /// Arguments of a run, in the order of Operation::tensors.

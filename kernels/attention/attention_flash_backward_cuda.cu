@@ -46,9 +46,11 @@ __device__ void sum_products(float* delta, const T* dout, const T* out, std::int
     const std::int64_t from = row * stride + at % kRow * kChunk;
     float sum = 0;
     if (row < rows) {
-      alignas(16) T x[kChunk], y[kChunk];
-      *reinterpret_cast<Chunk*>(x) = *reinterpret_cast<const Chunk*>(dout + from);
-      *reinterpret_cast<Chunk*>(y) = *reinterpret_cast<const Chunk*>(out + from);
+      const uint4 words[] = {__ldg(reinterpret_cast<const uint4*>(dout + from)),
+                             __ldg(reinterpret_cast<const uint4*>(out + from))};
+      T x[kChunk], y[kChunk];
+      memcpy(x, &words[0], sizeof x);
+      memcpy(y, &words[1], sizeof y);
       PACELINE_UNROLL
       for (int k = 0; k < kChunk; ++k) sum += static_cast<float>(x[k]) * static_cast<float>(y[k]);
     }

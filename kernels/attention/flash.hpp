@@ -10,11 +10,8 @@
 
 namespace paceline::kernels::PACELINE_TARGET {
 
-/// 16 bytes of bf16 or fp16, read and written at once.
+/// Elements of bf16 or fp16 that are read and written at once, 16 bytes.
 constexpr int kChunk = 8;
-struct alignas(16) Chunk {
-  std::uint32_t words[4];
-};
 
 /// Element at which a 16-byte chunk of a row stands in a tile of Columns elements a row. Eight rows
 /// of a column of chunks lie in different banks, so ldmatrix reads them at once. For even c, chunk
@@ -146,8 +143,8 @@ __device__ void store_rows(T* to, std::int64_t stride, int rows,
   for (int i = lane_index(); i < M * 16 * Columns / kChunk; i += 32) {
     const int row = i / (Columns / kChunk), chunk = i % (Columns / kChunk);
     if (row >= rows) break;
-    *reinterpret_cast<Chunk*>(to + row * stride + chunk * kChunk) =
-        *reinterpret_cast<const Chunk*>(tile + swizzled<Columns>(row, chunk));
+    __stcs(reinterpret_cast<uint4*>(to + row * stride + chunk * kChunk),
+           *reinterpret_cast<const uint4*>(tile + swizzled<Columns>(row, chunk)));
   }
 }
 

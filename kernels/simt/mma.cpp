@@ -8,24 +8,21 @@
 namespace paceline::kernels::simt {
 namespace {
 
-/// Runs work(arguments of all 32 lanes) once per warp, before any lane goes on. Lanes run in order
-/// after wait_for_warp, so the first does it while the others' arguments stand still.
+/// Runs work(arguments of all 32 lanes) once per warp: the first lane to go on after all have arrived
+/// does it, while the others' arguments stand still.
 template <class Lane, class Work>
 void together(const Lane& mine, const Work& work) {
   std::uint64_t* slots = exchange();
   const unsigned lane = place().lane;
   slots[lane] = reinterpret_cast<std::uintptr_t>(&mine);
   wait_for_warp(0xffffffffU);
-  if (lane == 0) {
-    const Lane* lanes[32];
-    for (unsigned i = 0; i < 32; ++i) {
-      lanes[i] = reinterpret_cast<const Lane*>(static_cast<std::uintptr_t>(slots[i]));
-      slots[i] = 0;
-    }
-    work(lanes);
-  } else if (slots[lane] != 0) {
-    fail("a lane ran before the first of its warp");
+  if (slots[lane] == 0) return;  // done
+  const Lane* lanes[32];
+  for (unsigned i = 0; i < 32; ++i) {
+    lanes[i] = reinterpret_cast<const Lane*>(static_cast<std::uintptr_t>(slots[i]));
+    slots[i] = 0;
   }
+  work(lanes);
 }
 
 template <class T>
