@@ -159,10 +159,10 @@ PACELINE_HD inline float probability_shift(float lse) {
 }
 /// Of all keys, natural, from the final shift and sum; -infinity where there were none.
 PACELINE_HD inline float log_sum_exp(float shift, float sum) {
-  return sum > 0 ? shift * kLn2 + std::log(sum) : -INFINITY;
+  return sum == 0 ? -INFINITY : shift * kLn2 + std::log(sum);
 }
 /// What outputs are divided by.
-PACELINE_HD inline float inverse_sum(float sum) { return sum > 0 ? 1.0F / sum : 0.0F; }
+PACELINE_HD inline float inverse_sum(float sum) { return sum == 0 ? 0.0F : 1.0F / sum; }
 
 /// dS.
 PACELINE_HD inline float score_gradient(float p, float dp, float delta) { return p * (dp - delta); }

@@ -3,10 +3,12 @@
 // kernels, so that every sum stays in the registers of one warp and results are the same in every
 // run: no atomics. The price is that S and dP are computed twice, 7 products instead of 5.
 //   query_gradient  a block has 128 queries and goes over keys: delta, dQ
-//   key_gradient    a block has 128 keys and goes over the queries of all heads that read them, with
+//   key_gradient    a block has 128 keys and goes over the queries of all heads that read them,
+//   with
 //                   scores transposed: dV, dK
 #include "kernels/attention/flash.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/packs.hpp"
 
 namespace paceline::kernels::PACELINE_TARGET {
 namespace {
@@ -32,7 +34,7 @@ struct QueryTiles {
   static constexpr int kWarps = 4, kRowTiles = 2, kThreads = 32 * kWarps;
   static constexpr int kKeys = Columns == 64 ? 64 : 32, kColumnTiles = kKeys / 8;
   template <class T>
-  static constexpr std::size_t kShared = sizeof(T) * Columns * (2 * kRows + 2 * kKeys) +
+  static constexpr std::size_t kShared = sizeof(T) * Columns*(2 * kRows + 2 * kKeys) +
                                          sizeof(Span) * kRows;
 };
 
@@ -46,13 +48,10 @@ __device__ void sum_products(float* delta, const T* dout, const T* out, std::int
     const std::int64_t from = row * stride + at % kRow * kChunk;
     float sum = 0;
     if (row < rows) {
-      const uint4 words[] = {__ldg(reinterpret_cast<const uint4*>(dout + from)),
-                             __ldg(reinterpret_cast<const uint4*>(out + from))};
-      T x[kChunk], y[kChunk];
-      memcpy(x, &words[0], sizeof x);
-      memcpy(y, &words[1], sizeof y);
+      const Pack<T, kChunk> x = load<kChunk>(dout + from), y = load<kChunk>(out + from);
       PACELINE_UNROLL
-      for (int k = 0; k < kChunk; ++k) sum += static_cast<float>(x[k]) * static_cast<float>(y[k]);
+      for (int k = 0; k < kChunk; ++k)
+        sum += static_cast<float>(x.value[k]) * static_cast<float>(y.value[k]);
     }
     PACELINE_UNROLL
     for (int step = kRow / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, step);
@@ -147,7 +146,7 @@ struct KeyTiles {
   static constexpr int kThreads = 32 * kWarps, kBlocks = Columns == 64 ? 2 : 1;
   static constexpr int kQueries = Columns == 64 ? 32 : 64, kColumnTiles = kQueries / 8;
   template <class T>
-  static constexpr std::size_t kShared = sizeof(T) * Columns * (2 * kRows + 4 * kQueries) +
+  static constexpr std::size_t kShared = sizeof(T) * Columns*(2 * kRows + 4 * kQueries) +
                                          sizeof(float) * 4 * kQueries + sizeof(Span) * kRows;
 };
 
@@ -264,20 +263,13 @@ __global__ void __launch_bounds__(KeyTiles<Columns>::kThreads, KeyTiles<Columns>
 
 template <class T, int Columns>
 void start(const Call& call, const Attention& a, Stream stream) {
-  const Arguments<T> arguments{call.at<T>(kQ),
-                               call.at<T>(kK),
-                               call.at<T>(kV),
-                               call.at<std::int32_t>(kOffsets),
-                               call.at<T>(kOut),
-                               call.at<float>(kLse),
-                               call.at<T>(kDout),
-                               call.at<T>(kDq),
-                               call.at<T>(kDk),
-                               call.at<T>(kDv),
-                               call.at<float>(kDelta),
-                               a,
-                               score_scale(Columns),
-                               score_scale_2(Columns)};
+  const Arguments<T> arguments{call.at<T>(kQ),         call.at<T>(kK),
+                               call.at<T>(kV),         call.at<std::int32_t>(kOffsets),
+                               call.at<T>(kOut),       call.at<float>(kLse),
+                               call.at<T>(kDout),      call.at<T>(kDq),
+                               call.at<T>(kDk),        call.at<T>(kDv),
+                               call.at<float>(kDelta), a,
+                               score_scale(Columns),   score_scale_2(Columns)};
   launch(query_gradient<T, Columns>, block_count(a.queries, kRows, a.heads, a.batch),
          QueryTiles<Columns>::kThreads, QueryTiles<Columns>::template kShared<T>, stream,
          arguments);

@@ -22,7 +22,7 @@ struct Arguments {
 };
 
 template <class T, int Columns>
-constexpr std::size_t kShared = sizeof(T) * Columns * (kQueries + 2 * kKeys) +
+constexpr std::size_t kShared = sizeof(T) * Columns*(kQueries + 2 * kKeys) +
                                 sizeof(Span) * kQueries;
 
 /// Of a lane's rows 16 m + g and 16 m + 8 + g.
@@ -124,8 +124,8 @@ __global__ void __launch_bounds__(kThreads, 2) flash_forward(Arguments<T> argume
     load_tile<T, kKeys, Columns, kThreads>(tile, matrix + from, a.key_stride(), a.keys - key);
   };
 
-  load_tile<T, kQueries, Columns, kThreads>(
-      q, arguments.q + a.query_at(at.b, at.first, at.head), a.query_stride(), at.rows);
+  load_tile<T, kQueries, Columns, kThreads>(q, arguments.q + a.query_at(at.b, at.first, at.head),
+                                            a.query_stride(), at.rows);
   if (begin < end) load_keys(k, arguments.k, begin);
   cp_async_commit();
   spans[thread_index()] = thread_index() < at.rows ? span_of(thread_index()) : Span{};
@@ -162,8 +162,7 @@ __global__ void __launch_bounds__(kThreads, 2) flash_forward(Arguments<T> argume
   const int first = to.first + warp_row, count = to.rows - warp_row;
   finish(rows, arguments.lse + a.lse_at(to.b, first, to.head), count, arguments.scale_2);
   store_rows<T, kRowTiles, Columns>(arguments.out + a.query_at(to.b, first, to.head),
-                                    a.query_stride(), count, out, rows.sum,
-                                    q + warp_row * Columns);
+                                    a.query_stride(), count, out, rows.sum, q + warp_row * Columns);
 }
 
 template <class T, int Columns>

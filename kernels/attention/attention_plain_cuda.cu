@@ -24,8 +24,8 @@ struct Arguments {
   float scale, scale_2;
 };
 
-/// Rows of a tile are a float apart from alignment, so that neither its rows nor its columns meet in
-/// a bank.
+/// Rows of a tile are a float apart from alignment, so that neither its rows nor its columns meet
+/// in a bank.
 __device__ int width_of(int columns) { return columns + 1; }
 std::size_t tile_bytes(int columns, int tiles) {
   return sizeof(float) * static_cast<std::size_t>(tiles) * kTile *
@@ -77,8 +77,7 @@ __device__ void store(T* to, std::int64_t stride, int rows, const float (&sums)[
     PACELINE_UNROLL
     for (int part = 0; part < kParts; ++part) {
       const int column = part * 32 + lane_index();
-      if (r < rows && column < columns)
-        to[r * stride + column] = T(sums[r][part] * factors[r]);
+      if (r < rows && column < columns) to[r * stride + column] = T(sums[r][part] * factors[r]);
     }
   }
 }
@@ -166,9 +165,8 @@ __global__ void __launch_bounds__(kThreads) query_gradient(Arguments<T> argument
     shift[r] = there ? probability_shift(arguments.lse[number]) : 0.0F;
     delta[r] = 0;
     for (int i = lane_index(); there && i < columns; i += 32)
-      delta[r] +=
-          static_cast<float>(arguments.out[rows_at + (own + r) * a.query_stride() + i]) *
-          dout[(own + r) * width_of(columns) + i];
+      delta[r] += static_cast<float>(arguments.out[rows_at + (own + r) * a.query_stride() + i]) *
+                  dout[(own + r) * width_of(columns) + i];
     delta[r] = warp_sum(delta[r]);
     if (there && lane_index() == 0) arguments.delta[number] = delta[r];
   }
@@ -224,8 +222,7 @@ __global__ void __launch_bounds__(kThreads) key_gradient(Arguments<T> arguments)
       const int query = first + lane_index();
       const bool there = query < a.queries;
       const std::int64_t number = a.lse_at(at.b, there ? query : first, head);
-      const float shift = probability_shift(arguments.lse[number]),
-                  delta = arguments.delta[number];
+      const float shift = probability_shift(arguments.lse[number]), delta = arguments.delta[number];
       float scores[kOwn], gradients[kOwn];
       dot(scores, k + own * width_of(columns), q, columns);
       dot(gradients, v + own * width_of(columns), dout, columns);
@@ -266,20 +263,13 @@ void start_forward(const Call& call, Stream stream) {
 template <class T>
 void start_backward(const Call& call, Stream stream) {
   const Attention a = attention_of(call.c);
-  const Arguments<T> arguments{call.at<T>(kQ),
-                               call.at<T>(kK),
-                               call.at<T>(kV),
-                               call.at<std::int32_t>(kOffsets),
-                               call.at<T>(kOut),
-                               call.at<float>(kLse),
-                               call.at<T>(kDout),
-                               call.at<T>(kDq),
-                               call.at<T>(kDk),
-                               call.at<T>(kDv),
-                               call.at<float>(kDelta),
-                               a,
-                               score_scale(a.head_dim),
-                               score_scale_2(a.head_dim)};
+  const Arguments<T> arguments{call.at<T>(kQ),          call.at<T>(kK),
+                               call.at<T>(kV),          call.at<std::int32_t>(kOffsets),
+                               call.at<T>(kOut),        call.at<float>(kLse),
+                               call.at<T>(kDout),       call.at<T>(kDq),
+                               call.at<T>(kDk),         call.at<T>(kDv),
+                               call.at<float>(kDelta),  a,
+                               score_scale(a.head_dim), score_scale_2(a.head_dim)};
   launch(query_gradient<T>, block_count(a.queries, kRows, a.heads, a.batch), kThreads,
          tile_bytes(a.head_dim, 4) + kWeightBytes, stream, arguments);
   launch(key_gradient<T>, block_count(a.keys, kRows, a.kv_heads, a.batch), kThreads,

@@ -21,8 +21,8 @@ inline void hide(int&) {}
 struct BlockPlace {
   int b, head, first, rows;
 };
-/// Blocks in turn: tiles of tile_rows of a head's `length` rows, heads, sequences. Backwards: the last
-/// tile first, which in causal attention sees the most keys and should not start last.
+/// Blocks in turn: tiles of tile_rows of a head's `length` rows, heads, sequences. Backwards: the
+/// last tile first, which in causal attention sees the most keys and should not start last.
 __device__ inline BlockPlace place_of_block(int length, int tile_rows, int heads, bool backwards) {
   int block = static_cast<int>(blockIdx.x);
   hide(block);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// What the three tensor-core kernels of attention share: tiles in shared memory and products of a
-/// warp's rows with them. Every product takes one of two forms, so that scores never leave registers:
+/// warp's rows with them. Every product takes one of two forms, so that scores never leave
+/// registers:
 ///   multiply_transposed  rows of a tile times the rows of another (Q K^T, dO V^T, K Q^T, V dO^T)
 ///   multiply_fragments   such a result, rounded, times the columns of a tile (P V, dS K, ...)
-/// Accumulators are sums[m][n][i]: fragments D of kernels/mma.hpp, 16 m rows down, 8 n columns right.
+/// Accumulators are sums[m][n][i]: fragments D of kernels/mma.hpp, 16 m rows down, 8 n columns
+/// right.
 #include "kernels/attention/blocks.hpp"
 #include "kernels/mma.hpp"
 
@@ -50,8 +52,7 @@ __device__ void multiply_transposed(float (&sums)[M][N][4], const T* a, const T*
   for (int k = 0; k < Columns / 16; ++k) {
     std::uint32_t fa[M][4];
     PACELINE_UNROLL
-    for (int m = 0; m < M; ++m)
-      ldmatrix_x4(fa[m], a + m * 16 * Columns + (a_at ^ 2 * k * kChunk));
+    for (int m = 0; m < M; ++m) ldmatrix_x4(fa[m], a + m * 16 * Columns + (a_at ^ 2 * k * kChunk));
     PACELINE_UNROLL
     for (int n = 0; n < N; n += 2) {
       std::uint32_t fb[4];
@@ -118,8 +119,8 @@ __device__ void mask_scores(float (&scores)[M][N][4], const Span* spans, int fir
   }
 }
 
-/// Writes a warp's first `rows` rows of sums times a factor for each (rows 16 m + g and 16 m + g + 8
-/// of a lane), through its own part of a tile so that whole chunks go out.
+/// Writes a warp's first `rows` rows of sums times a factor for each (rows 16 m + g and 16 m + g +
+/// 8 of a lane), through its own part of a tile so that whole chunks go out.
 template <class T, int M, int Columns>
 __device__ void store_rows(T* to, std::int64_t stride, int rows,
                            const float (&sums)[M][Columns / 8][4], const float (&factors)[M][2],
