@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "base/json_lines.hpp"
 #include "base/message.hpp"
 #include "base/tree_builder.hpp"
 
@@ -11,7 +12,8 @@ namespace {
 /// cursor walks the same tokens a second time to know where each one stands.
 class JsonEvents {
  public:
-  JsonEvents(std::string_view text, TreeBuilder& tree) : text_(text), tree_(tree) {}
+  JsonEvents(std::string_view text, TreeBuilder& tree, int first_line)
+      : text_(text), tree_(tree), first_line_(first_line), line_(first_line) {}
 
   bool null() { return tree_.null(next()), true; }
   bool boolean(bool) { return plain(); }
@@ -41,7 +43,7 @@ class JsonEvents {
   std::string_view token_;
   TreeBuilder& tree_;
   std::size_t at_ = 0, line_start_ = 0;
-  int line_ = 1;
+  int first_line_, line_;
 };
 
 std::size_t JsonEvents::token_end(std::size_t begin) const {
@@ -96,17 +98,25 @@ bool JsonEvents::parse_error(std::size_t position, const std::string&,
     problem.insert(literal + 15, quote(text_.substr(begin, end - begin)));
     problem.insert(literal + 15, " ");
   }
-  tree_.fail(place_of(text_, offset), one_line(problem));
+  tree_.fail(place_of(text_, offset, first_line_), one_line(problem));
+}
+
+Document parse_from(std::string_view text, std::string file, const Limits& limits, int line) {
+  text = checked_text(text, file, limits, line);
+  TreeBuilder tree(file, limits);
+  JsonEvents events(text, tree, line);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &events);
+  return {file, tree.take()};
 }
 
 }  // namespace
 
 Document parse_json(std::string_view text, std::string file, const Limits& limits) {
-  text = checked_text(text, file, limits);
-  TreeBuilder tree(file, limits);
-  JsonEvents events(text, tree);
-  nlohmann::json::sax_parse(text.begin(), text.end(), &events);
-  return {file, tree.take()};
+  return parse_from(text, std::move(file), limits, 1);
+}
+
+Document parse_json_line(std::string_view text, std::string file, int line, const Limits& limits) {
+  return parse_from(text, std::move(file), limits, line);
 }
 
 }  // namespace paceline::base

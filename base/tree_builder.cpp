@@ -127,16 +127,16 @@ void TreeBuilder::alias(Place place, std::uint64_t anchor) {
   add(found->second.value, found->second.weight, 0);
 }
 
-Place place_of(std::string_view text, std::size_t offset) {
+Place place_of(std::string_view text, std::size_t offset, int first_line) {
   offset = std::min(offset, text.size());
   const std::string_view before = text.substr(0, offset);
   const std::size_t start = before.rfind('\n') + 1;  // npos + 1 = 0
-  return {static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
+  return {static_cast<int>(std::count(before.begin(), before.end(), '\n')) + first_line,
           static_cast<int>(offset - start) + 1};
 }
 
-std::string_view checked_text(std::string_view text, const std::string& file,
-                              const Limits& limits) {
+std::string_view checked_text(std::string_view text, const std::string& file, const Limits& limits,
+                              int first_line) {
   if (text.size() > limits.bytes) {
     throw Error(file, "larger than " + std::to_string(limits.bytes) + " bytes");
   }
@@ -144,12 +144,13 @@ std::string_view checked_text(std::string_view text, const std::string& file,
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = utf8_length(text, i);
     if (length == 0) {
-      throw Error(at(file, place_of(text, i)), "not valid UTF-8", "save the file as UTF-8");
+      throw Error(at(file, place_of(text, i, first_line)), "not valid UTF-8",
+                  "save the file as UTF-8");
     }
     const char c = text[i];
     if (c >= 0 && c < 0x20 && c != '\n' && c != '\r' && c != '\t') {
-      throw Error(at(file, place_of(text, i)), "control character " + quote(text.substr(i, 1)),
-                  "is this a text file?");
+      throw Error(at(file, place_of(text, i, first_line)),
+                  "control character " + quote(text.substr(i, 1)), "is this a text file?");
     }
     i += length;
   }

@@ -59,9 +59,10 @@ class TreeBuilder {
 };
 
 /// Refuses ill-formed UTF-8 and control characters, with the place; returns the text without a byte
-/// order mark.
-std::string_view checked_text(std::string_view text, const std::string& file, const Limits& limits);
+/// order mark. The text begins on `first_line` of the file.
+std::string_view checked_text(std::string_view text, const std::string& file, const Limits& limits,
+                              int first_line = 1);
 /// Line and column of a byte offset.
-Place place_of(std::string_view text, std::size_t offset);
+Place place_of(std::string_view text, std::size_t offset, int first_line = 1);
 
 }  // namespace paceline::base

@@ -9,6 +9,7 @@
 namespace paceline::cli {
 
 std::string same_file_name(const std::string& path) {
+  if (path.empty()) return path;
   std::error_code ignored;
   const std::filesystem::path whole =
       std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored);

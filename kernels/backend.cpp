@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "kernels/host_load.hpp"
 
 namespace paceline::kernels {
 namespace {
@@ -36,6 +37,9 @@ std::string processor() {
   return "unknown processor";
 }
 
+double memory_of_a_core() { return total_memory() / core_count(); }
+int one() { return 1; }
+
 Stream no_stream() { return {}; }
 void ignore(Stream) {}
 
@@ -52,7 +56,9 @@ constexpr Backend kCpu{"cpu",
                        [](const Operation& o, const Call& call, Stream) { o.cpu(call); },
                        allocate,
                        std::free,
-                       processor};
+                       processor,
+                       memory_of_a_core,
+                       one};
 
 constexpr Backend kSimt{"simt",
                         allocate,
@@ -67,7 +73,9 @@ constexpr Backend kSimt{"simt",
                         [](const Operation& o, const Call& call, Stream s) { o.simt(call, s); },
                         allocate,
                         std::free,
-                        processor};
+                        processor,
+                        memory_of_a_core,
+                        one};
 
 }  // namespace
 

@@ -30,6 +30,10 @@ struct Backend {
   void (*release_on_host)(void* data);
   /// Of the processor or device: "AMD EPYC 9554", "NVIDIA H200".
   std::string (*device)();
+  /// Memory one rank may use, in bytes: of the device, or its share of the machine's; 0: unknown.
+  double (*memory)();
+  /// Of the device; 1 of a processor, where a rank is one thread.
+  int (*multiprocessors)();
 };
 
 const Backend& cpu_backend();

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "base/distributions.hpp"
-#include "base/rng.hpp"
 
 namespace paceline::kernels {
 namespace {
@@ -48,9 +47,17 @@ double random_value(const TensorSpec& spec, base::Rng& rng) {
       return rng.uniform(0, spec.scale);
     case Fill::Whole:
       return static_cast<double>(rng.below(static_cast<std::uint64_t>(spec.scale)));
+    case Fill::Bits: {
+      double bits = 0;
+      for (std::size_t i = 0; i < 8 * bytes_of(spec.type); ++i)
+        bits = 2 * bits + (rng.uniform() < spec.scale ? 1 : 0);
+      return bits;
+    }
     case Fill::Constant:
     case Fill::Steps:
     case Fill::Cuts:
+    case Fill::Sparse:
+    case Fill::Ascending:
       break;
   }
   return spec.scale;
@@ -70,13 +77,42 @@ std::vector<double> offsets(const TensorSpec& spec, base::Rng& rng) {
   return result;
 }
 
-std::vector<double> random_values(const TensorSpec& spec, base::Rng& rng) {
-  if (spec.fill == Fill::Steps || spec.fill == Fill::Cuts) return offsets(spec, rng);
+/// `wanted` different numbers below `below`, rising (Knuth, The art of computer programming 2,
+/// section 3.4.2, algorithm S).
+std::vector<double> rising(std::int64_t wanted, std::int64_t below, base::Rng& rng) {
   std::vector<double> result;
-  result.reserve(static_cast<std::size_t>(spec.count));
-  for (std::int64_t i = 0; i < spec.count; ++i) result.push_back(random_value(spec, rng));
+  for (std::int64_t i = 0; i < below; ++i) {
+    const auto missing = static_cast<double>(wanted - std::ssize(result));
+    if (rng.uniform() * static_cast<double>(below - i) < missing)
+      result.push_back(static_cast<double>(i));
+  }
   return result;
 }
+
+}  // namespace
+
+double unwritten(DType type) {
+  if (!is_integer(type)) return std::numeric_limits<double>::quiet_NaN();
+  unsigned char bytes[8];
+  std::memset(bytes, kUnwrittenByte, sizeof bytes);
+  return element(bytes, type, 0);
+}
+
+std::vector<double> random_values(const TensorSpec& spec, base::Rng& rng) {
+  if (spec.fill == Fill::Steps || spec.fill == Fill::Cuts) return offsets(spec, rng);
+  const auto scale = static_cast<std::int64_t>(spec.scale);
+  if (spec.fill == Fill::Ascending) return rising(spec.count, scale, rng);
+  std::vector<double> result(static_cast<std::size_t>(spec.count), 0.0);
+  if (spec.fill == Fill::Sparse) {
+    for (const double i : rising(scale, spec.count, rng))
+      result[static_cast<std::size_t>(i)] = base::standard_normal(rng);
+    return result;
+  }
+  for (double& value : result) value = random_value(spec, rng);
+  return result;
+}
+
+namespace {
 
 /// Host image of a tensor between its guards: poison, or random input rounded to its type.
 std::vector<unsigned char> image(const TensorSpec& spec, base::Rng& rng,
@@ -86,16 +122,11 @@ std::vector<unsigned char> image(const TensorSpec& spec, base::Rng& rng,
   unsigned char* data = result.data() + kGuard;
   values.assign(static_cast<std::size_t>(spec.count), 0);
   const bool input = spec.use == Use::In || spec.use == Use::InOut;
-  if (!input && is_integer(spec.type)) std::memset(data, 0xee, bytes);
-  if (input) values = random_values(spec, rng);
+  const std::vector<double> fresh = input ? random_values(spec, rng) : std::vector<double>();
   for (std::int64_t i = 0; i < spec.count; ++i) {
-    if (input) {
-      double& value = values[static_cast<std::size_t>(i)];
-      set_element(data, spec.type, i, value);
-      value = element(data, spec.type, i);
-    } else if (!is_integer(spec.type)) {
-      set_element(data, spec.type, i, std::numeric_limits<double>::quiet_NaN());
-    }
+    const auto k = static_cast<std::size_t>(i);
+    set_element(data, spec.type, i, input ? fresh[k] : unwritten(spec.type));
+    if (input) values[k] = element(data, spec.type, i);
   }
   return result;
 }
@@ -115,8 +146,8 @@ void compare(const TensorSpec& spec, const std::vector<double>& got,
     const double allowed =
         exact ? 0 : spec.tolerance * rms + rounding(spec.type) * std::abs(wanted[i]);
     const double error = std::abs(got[i] - wanted[i]);
-    if (got[i] == wanted[i]) continue;             // infinities too
-    const bool fine = !exact && error <= allowed;  // false for NaN
+    const bool same = got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]));
+    const bool fine = same || (!exact && error <= allowed);  // infinities too; false for NaN
     if (allowed > 0 && error / allowed > result.worst) result.worst = error / allowed;
     if (fine) continue;
     if (result.passed) result.problem = mismatch(spec, i, got[i], wanted[i]);

@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "base/rng.hpp"
 #include "kernels/backend.hpp"
 
 namespace paceline::kernels {
+
+/// Values for an input as its `fill` says, before rounding to its type.
+std::vector<double> random_values(const TensorSpec& spec, base::Rng& rng);
 
 /// Tensors of a case in a backend's memory, each between guard bytes; inputs random, the rest
 /// poisoned.

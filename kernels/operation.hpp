@@ -20,10 +20,28 @@ struct Case {
 enum class Use : std::uint8_t { In, Out, InOut, Scratch };
 /// How the driver fills inputs: normal with standard deviation `scale`; uniform in [0, scale);
 /// whole numbers in [0, scale); all `scale`; offsets of pieces that cover [0, scale]: whole numbers
-/// ascending from 0 to scale, in equal steps or cut at random places (empty pieces among them).
-enum class Fill : std::uint8_t { Normal, Uniform, Whole, Constant, Steps, Cuts };
+/// ascending from 0 to scale, in equal steps or cut at random places (empty pieces among them);
+/// standard normal at exactly `scale` places and zero elsewhere; distinct whole numbers below
+/// scale, rising; whole numbers of which each bit is set with probability `scale`.
+enum class Fill : std::uint8_t {
+  Normal,
+  Uniform,
+  Whole,
+  Constant,
+  Steps,
+  Cuts,
+  Sparse,
+  Ascending,
+  Bits
+};
 
-/// One argument. Out and Scratch are poisoned before a run (NaN, or 0xee bytes for integers).
+/// What an element that was not written reads as: NaN, or this byte in all of an integer's. A
+/// reference that wants elements left alone (behind a count that only the data tells) says so with
+/// unwritten().
+constexpr unsigned char kUnwrittenByte = 0xee;
+double unwritten(DType type);
+
+/// One argument. Out and Scratch are unwritten before a run.
 struct TensorSpec {
   const char* name;
   Use use = Use::In;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "sim/predict.hpp"
 
 /// Names of parts and streams in files (`exposed_tp`) and on screen (`exposed tp`).
 namespace paceline::reports {
+
+/// The largest count a result file may state: up to here doubles hold every integer.
+inline constexpr std::int64_t kLargestCount = std::int64_t{1} << 53;
 
 /// Lower case with underscores, as JSON keys are written.
 std::string key_name(std::string_view text);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "reports/names.hpp"
 
 namespace paceline::reports {
 namespace {
@@ -84,12 +85,11 @@ void write_network(base::JsonWriter& json, const sim::NetworkResult& network, do
 
 sim::NetworkResult read_network(base::Fields from) {
   constexpr double kAny = 1e300;
-  constexpr std::int64_t kCount = std::int64_t{1} << 53;
   sim::NetworkResult network;
   network.alone_time = from.number("alone_time_s", 0, kAny);
   from.number("slowdown", -1, kAny);  // follows from the two times
-  network.transfers = from.integer("transfers", 0, kCount);
-  network.slowed = from.integer("slowed", 0, kCount);
+  network.transfers = from.integer("transfers", 0, kLargestCount);
+  network.slowed = from.integer("slowed", 0, kLargestCount);
   std::size_t index = 0;
   for (const base::Value& item : from.list("links")) {
     base::Fields entry = from.view(item, "links." + std::to_string(index++));

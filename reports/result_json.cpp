@@ -168,7 +168,6 @@ void write_numbers(JsonWriter& json, const sim::Result& r) {
 }
 
 constexpr double kAny = 1e300;
-constexpr std::int64_t kCount = std::int64_t{1} << 53;
 
 int small(base::Fields& from, std::string_view key, std::int64_t low = 0) {
   return static_cast<int>(from.integer(key, low, 2'000'000'000));
@@ -215,7 +214,7 @@ void read_scenario_block(base::Fields from, Answer& a) {
   a.file = from.text("file");
   a.hash = from.text("hash");
   a.model = from.text("model");
-  a.parameters = from.integer("parameters", 0, kCount);
+  a.parameters = from.integer("parameters", 0, kLargestCount);
   a.machine = from.text("machine");
   a.devices = small(from, "devices");
   a.stack = from.text("stack");
@@ -234,9 +233,9 @@ void read_scenario_block(base::Fields from, Answer& a) {
   }
   schedule.done();
   base::Fields batch = from.map("batch");
-  a.batch.global = batch.integer("global", 0, kCount);
-  a.batch.micro = batch.integer("micro", 0, kCount);
-  a.batch.sequence = batch.integer("sequence", 0, kCount);
+  a.batch.global = batch.integer("global", 0, kLargestCount);
+  a.batch.micro = batch.integer("micro", 0, kLargestCount);
+  a.batch.sequence = batch.integer("sequence", 0, kLargestCount);
   batch.done();
   a.precision = from.text("precision");
   a.recompute = from.text("recompute");
@@ -251,7 +250,7 @@ void read_class(base::Fields from, Answer& a) {
   rank_class.ranks = from.text("ranks");
   peak.lane = small(from, "lane");
   peak.representative = small(from, "representative");
-  peak.members = from.integer("members", 1, kCount);
+  peak.members = from.integer("members", 1, kLargestCount);
   rank_class.pipeline_rank = small(from, "pipeline_rank");
   rank_class.stages = int_list(from, "stages");
   rank_class.ends = from.text("ends");

@@ -31,7 +31,7 @@ std::string commented(std::string_view text) {
   return out;
 }
 
-std::string profile_names(const models::Scenario& scenario) {
+std::string profiles_text(const models::Scenario& scenario) {
   std::string out;
   for (const models::Profile& profile : scenario.profiles) {
     out += (out.empty() ? "" : ", ") + profile.name;
@@ -131,7 +131,7 @@ std::string scenario_text(const models::Scenario& scenario, const models::Plan& 
   about += "machine: " + describe_machine(scenario.cluster) + ", " +
            std::to_string(plan.world_size) + " of " + std::to_string(scenario.cluster.devices()) +
            " devices used\n";
-  about += "profile: " + profile_names(scenario) + "; stack: " + scenario.stack.name + "\n";
+  about += "profile: " + profiles_text(scenario) + "; stack: " + scenario.stack.name + "\n";
   about += "layout: " + describe_layout(scenario.parallel, scenario.schedule) + "\n";
   about += "stages: " + stage_summary(plan) + "\n";
   if (const std::string_view part = models::untimed_part(scenario.model); !part.empty()) {

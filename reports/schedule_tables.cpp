@@ -28,9 +28,9 @@ constexpr std::array<std::string_view, 10> kColumns{
 constexpr std::array<std::string_view, 2> kOptional{"activation", "freed_by_input"};
 
 /// The cells of one row by column.
-class Row {
+class TableRow {
  public:
-  Row(const Table& table, const std::vector<Cell>& cells) : table_(&table), cells_(&cells) {}
+  TableRow(const Table& table, const std::vector<Cell>& cells) : table_(&table), cells_(&cells) {}
 
   const Cell& at(std::string_view column) const {
     return (*cells_)[static_cast<std::size_t>(table_->find(column))];
@@ -79,7 +79,7 @@ class Row {
   const std::vector<Cell>* cells_;
 };
 
-models::ScheduleChoice read_choice(const Row& row) {
+models::ScheduleChoice read_choice(const TableRow& row) {
   const std::string& text = row.at("schedule").text;
   const std::string where = row.where("schedule");
   try {
@@ -90,7 +90,7 @@ models::ScheduleChoice read_choice(const Row& row) {
   }
 }
 
-ScheduleRow read_row(const Row& cells) {
+ScheduleRow read_row(const TableRow& cells) {
   ScheduleRow row;
   row.where = cells.where("schedule");
   row.schedule = read_choice(cells);
@@ -158,7 +158,7 @@ ScheduleTable read_schedule_table(const std::string& path) {
   const Table table = models::parse_csv(base::read_file(file.string()), file.string());
   check_columns(table);
   for (const std::vector<Cell>& cells : table.rows)
-    result.rows.push_back(read_row(Row(table, cells)));
+    result.rows.push_back(read_row(TableRow(table, cells)));
   return result;
 }
 

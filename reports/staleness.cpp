@@ -4,16 +4,15 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "reports/names.hpp"
 
 namespace paceline::reports {
 namespace {
 
-constexpr std::int64_t kCount = std::int64_t{1} << 53;
-
 std::vector<std::int64_t> counts(base::Fields& from, std::string_view key) {
   std::vector<std::int64_t> out;
   for (const base::Value& item : from.list(key))
-    out.push_back(base::parse_integer(item.text, from.where(item, key), 0, kCount));
+    out.push_back(base::parse_integer(item.text, from.where(item, key), 0, kLargestCount));
   return out;
 }
 

@@ -19,7 +19,7 @@ using base::JsonWriter;
 
 constexpr double kMost = std::numeric_limits<double>::max();
 
-void texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& items) {
+void text_line(JsonWriter& json, std::string_view key, const std::vector<std::string>& items) {
   json.key(key).begin_array(true);
   for (const std::string& item : items) json.value(std::string_view(item));
   json.end_array();
@@ -32,10 +32,10 @@ void write_header(JsonWriter& json, const SweepHeader& header) {
   json.field("name", std::string_view(header.scenario));
   json.field("file", std::string_view(header.file)).field("hash", std::string_view(header.hash));
   json.field("stack", std::string_view(header.stack));
-  texts(json, "profiles", header.profiles);
+  text_line(json, "profiles", header.profiles);
   json.end_object().field("engine", std::string_view(header.engine));
   if (!header.fidelity.empty()) json.field("fidelity", std::string_view(header.fidelity));
-  texts(json, "paths", header.paths);
+  text_line(json, "paths", header.paths);
   json.field("points", static_cast<std::uint64_t>(header.points));
 }
 
@@ -49,7 +49,7 @@ void write_row(JsonWriter& json, const SweepHeader& header, const SweepRow& row)
   if (!row.reason.empty()) json.field("reason", std::string_view(row.reason));
   if (!row.hash.empty()) {
     json.field("hash", std::string_view(row.hash)).field("stack", std::string_view(row.stack));
-    texts(json, "profiles", row.profiles);
+    text_line(json, "profiles", row.profiles);
   }
   if (row.computed()) {
     json.field("devices", row.devices).field("step_time_s", row.step_time);
@@ -57,7 +57,7 @@ void write_row(JsonWriter& json, const SweepHeader& header, const SweepRow& row)
     json.field("reserved_bytes", row.reserved_bytes);
     json.field("capacity_bytes", row.capacity_bytes);
   }
-  if (!row.warnings.empty()) texts(json, "warnings", row.warnings);
+  if (!row.warnings.empty()) text_line(json, "warnings", row.warnings);
   json.end_object();
 }
 

@@ -12,7 +12,7 @@ namespace paceline::reports {
 
 namespace {
 
-constexpr int kWidth = 80;
+constexpr int kScreen = 80;
 constexpr std::size_t kTableRows = 60;  ///< of more points only the front and the fastest
 constexpr std::size_t kReasons = 8;     ///< different reasons and warnings listed, each
 constexpr int kStep = 10, kTokens = 10, kMfu = 8, kMemory = 11, kStatus = 14;
@@ -38,7 +38,7 @@ std::vector<std::string> axis_titles(const std::vector<std::string>& paths) {
 /// Columns of the axes with two spaces before each: what is shown, and where that is too much the
 /// widest give way.
 std::vector<int> axis_widths(const SweepReport& report, const std::vector<std::string>& titles) {
-  constexpr int kRoom = kWidth - 2 - kNumbers - kStatus, kLeast = 7;
+  constexpr int kRoom = kScreen - 2 - kNumbers - kStatus, kLeast = 7;
   std::vector<int> widths;
   for (std::size_t a = 0; a < titles.size(); ++a) {
     int width = columns(titles[a]);
@@ -72,7 +72,7 @@ std::string table_line(const SweepReport& report, const SweepRow& row,
     used += widths[a];
   }
   if (!row.computed()) {
-    const std::string why = cut(status_text(row), std::max(kWidth - used - 2, 20));
+    const std::string why = cut(status_text(row), std::max(kScreen - used - 2, 20));
     return line + "  " + paint(why, Ink::Yellow, style);
   }
   line += pad_left(base::format_seconds(base::Seconds(row.step_time)), kStep);
@@ -126,12 +126,12 @@ std::string heading(const SweepReport& report, const TextStyle& style) {
   for (const std::string& path : report.header.paths) {
     over += (over.empty() ? "" : ", ") + printable(path);
   }
-  std::string out = paint(cut(printable(report.header.scenario), kWidth), Ink::Bold, style) + "\n";
+  std::string out = paint(cut(printable(report.header.scenario), kScreen), Ink::Bold, style) + "\n";
   const std::size_t points = report.rows.size();
   for (const std::string& line :
        wrap(std::to_string(points) + (points == 1 ? " point" : " points") + " over " + over + ": " +
                 counts,
-            kWidth)) {
+            kScreen)) {
     out += line + "\n";
   }
   return out + "\n";
@@ -145,7 +145,7 @@ std::string counted(const std::map<std::string, std::size_t>& texts, const std::
   std::string out = order.empty() ? "" : "\n" + title + "\n";
   for (std::size_t i = 0; i < std::min(order.size(), kReasons); ++i) {
     std::string indent = "  " + std::to_string(order[i].second) + " x ";
-    for (const std::string& line : wrap(printable(order[i].first), kWidth - columns(indent))) {
+    for (const std::string& line : wrap(printable(order[i].first), kScreen - columns(indent))) {
       out += indent + line + "\n";
       indent.assign(static_cast<std::size_t>(columns(indent)), ' ');
     }

@@ -16,7 +16,7 @@ namespace {
 
 using base::JsonWriter;
 using models::Relation;
-using Line = std::array<std::string, 5>;  // system, claimed, predicted, status, why
+using SystemLine = std::array<std::string, 5>;  // system, claimed, predicted, status, why
 
 /// Four significant digits, no exponent where one can do without.
 std::string short_number(double value) {
@@ -51,7 +51,7 @@ std::string why_text(const SystemCase& one) {
   return text;
 }
 
-void add_lines(const SystemCase& one, std::vector<Line>& lines) {
+void add_lines(const SystemCase& one, std::vector<SystemLine>& lines) {
   if (one.checks.empty()) {
     lines.push_back(
         {one.system.id, one.system.headline, "-", std::string(to_text(one.status)), why_text(one)});
@@ -117,13 +117,13 @@ void write_case(JsonWriter& json, const SystemCase& one) {
 }  // namespace
 
 std::string systems_table(const std::vector<SystemCase>& cases) {
-  std::vector<Line> lines{{"system", "claimed", "predicted", "status", "why"}};
+  std::vector<SystemLine> lines{{"system", "claimed", "predicted", "status", "why"}};
   for (const SystemCase& one : cases) add_lines(one, lines);
   std::array<std::size_t, 5> width{};
-  for (const Line& line : lines)
+  for (const SystemLine& line : lines)
     for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
   std::string text;
-  for (const Line& line : lines) {
+  for (const SystemLine& line : lines) {
     std::string row;
     for (std::size_t c = 0; c < line.size(); ++c) {
       const std::string pad(width[c] - line[c].size(), ' ');

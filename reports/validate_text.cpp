@@ -49,11 +49,11 @@ std::string verdict(const Suite& suite) {
   return suite.goal_met() ? "goal" : "bound";
 }
 
-using Line = std::vector<std::string>;
+using SuiteLine = std::vector<std::string>;
 
-Line figures_line(const Suite& suite, const std::string& name, const ErrorFigures& figures,
-                  const std::optional<double>& flat, const ErrorLimit& goal,
-                  const ErrorLimit& bound, const std::string& said) {
+SuiteLine figures_line(const Suite& suite, const std::string& name, const ErrorFigures& figures,
+                       const std::optional<double>& flat, const ErrorLimit& goal,
+                       const ErrorLimit& bound, const std::string& said) {
   const ErrorMetric metric = suite.quantity.metric;
   const bool fraction = metric == ErrorMetric::Fraction;
   if (figures.rows == 0)
@@ -73,15 +73,15 @@ Line figures_line(const Suite& suite, const std::string& name, const ErrorFigure
 }
 
 /// Columns padded to their widest cell; the first and the last to the left, the others right.
-std::string aligned(const std::vector<Line>& lines) {
+std::string aligned(const std::vector<SuiteLine>& lines) {
   std::vector<std::size_t> width;
-  for (const Line& line : lines)
+  for (const SuiteLine& line : lines)
     for (std::size_t c = 0; c < line.size(); ++c) {
       if (c == width.size()) width.push_back(0);
       width[c] = std::max(width[c], line[c].size());
     }
   std::string text;
-  for (const Line& line : lines) {
+  for (const SuiteLine& line : lines) {
     std::string row;
     for (std::size_t c = 0; c < line.size(); ++c) {
       const std::string pad(width[c] - line[c].size(), ' ');
@@ -134,8 +134,8 @@ std::string worst_text(const Suite& suite) {
 }  // namespace
 
 std::string validation_table(const std::vector<Suite>& suites) {
-  std::vector<Line> lines{{"set", "rows", "mean", "worst", "bias", "tau", "flat MFU", "goal mean",
-                           "bound mean, worst", "reaches"}};
+  std::vector<SuiteLine> lines{{"set", "rows", "mean", "worst", "bias", "tau", "flat MFU",
+                                "goal mean", "bound mean, worst", "reaches"}};
   std::vector<std::string> excluded, choices, missed, exceeded, flat;
   for (const Suite& suite : suites) {
     lines.push_back(figures_line(suite, suite.name, suite.kept, suite.flat_error,
@@ -167,7 +167,7 @@ std::string validation_table(const std::vector<Suite>& suites) {
 }
 
 std::string validation_rows(const std::vector<Suite>& suites) {
-  std::vector<Line> lines{{"set", "measured", "predicted", "error", "row"}};
+  std::vector<SuiteLine> lines{{"set", "measured", "predicted", "error", "row"}};
   for (const Suite& suite : suites)
     for (const Suite::Case& one : suite.cases)
       lines.push_back({suite.name, base::format_fixed(one.value.measured, 4),

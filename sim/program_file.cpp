@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/message.hpp"
+#include "sim/program_text.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -31,9 +32,6 @@ struct Entry {
   ProgramPlaces::Place place;
 };
 using Row = std::vector<Entry>;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 std::vector<Cell> split(std::string_view line, int number) {
   std::vector<Cell> cells;

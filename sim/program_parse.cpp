@@ -8,6 +8,7 @@
 #include "base/message.hpp"
 #include "sim/program.hpp"
 #include "sim/program_places.hpp"
+#include "sim/program_text.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -19,8 +20,6 @@ constexpr std::size_t kMaxPasses = 64;
 constexpr std::size_t kMaxName = 16;
 
 bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /// One line of the text, read from left to right.
 struct Line {

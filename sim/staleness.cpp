@@ -53,7 +53,7 @@ class Copies {
 };
 
 /// Of one (stage, microbatch, slice).
-struct Cell {
+struct Versions {
   std::int32_t forward = kNever;   ///< version there when its forward ran
   std::int32_t applied = kNever;   ///< version its gradient is applied to
   std::int32_t backward = kNever;  ///< version there when its first backward ran
@@ -92,7 +92,7 @@ class Replay {
   const Action& action_at(Position at) const {
     return program_.order[static_cast<std::size_t>(at.rank)][static_cast<std::size_t>(at.index)];
   }
-  Cell& cell(const Action& a) {
+  Versions& cell(const Action& a) {
     return cells_[(static_cast<std::size_t>(a.stage) *
                        static_cast<std::size_t>(program_.microbatches) +
                    static_cast<std::size_t>(a.microbatch)) *
@@ -106,7 +106,7 @@ class Replay {
       const Action& action = action_at(at);
       const std::size_t copy = copies_.of(action, at.rank);
       std::int32_t& version = totals_[copy];
-      Cell& c = cell(action);
+      Versions& c = cell(action);
       if (direction(action) == Direction::Down && c.forward == kNever) {
         c.forward = version;
         c.fill = !started_[copy];
@@ -125,7 +125,7 @@ class Replay {
     for (const Position at : order_) {
       const Action& action = action_at(at);
       if (direction(action) != Direction::Down) continue;
-      Cell& c = cell(action);
+      Versions& c = cell(action);
       c.read = delayed && c.applied != kNever ? std::max(0, c.applied - 1) : c.forward;
       if (c.read <= c.forward) continue;
       throw base::Error("program",
@@ -142,7 +142,7 @@ class Replay {
     for (const Position at : order_) {
       const Action& action = action_at(at);
       if (!gradient_[action.pass]) continue;
-      const Cell& c = cell(action);
+      const Versions& c = cell(action);
       if (c.applied >= totals_[copies_.of(action, at.rank)]) continue;  // by no update
       if (filled && (c.fill || c.applied == 0)) continue;
       const auto stage = static_cast<std::size_t>(action.stage);
@@ -204,7 +204,7 @@ class Replay {
   const std::span<const Position> order_;
   const std::vector<bool> update_, gradient_;
   const Copies copies_;
-  std::vector<Cell> cells_;
+  std::vector<Versions> cells_;
   std::vector<std::int32_t> totals_;  ///< by copy: updates
   std::vector<bool> started_;         ///< by copy: a backward has run
   Staleness result_;

@@ -53,6 +53,7 @@ struct Format {
     return sign | (Over == Beyond::Infinity ? kTop + 1 : kTop);
   }
   PACELINE_HD static float decode(std::uint32_t code) {
+    if constexpr (Exponent == 8) return float_of(code << (23 - Mantissa));
     const std::uint32_t sign = (code & kSign) != 0 ? 0x80000000U : 0;
     const std::uint32_t magnitude = code & (kSign - 1);
     if (NaN != 0 && magnitude > kTop)
@@ -67,20 +68,20 @@ struct Format {
   }
 
  private:
-  /// Rounded bit pattern of a finite magnitude; may exceed kTop.
+  /// Rounded bit pattern of a finite magnitude; may exceed kTop. Both ways of rounding are computed
+  /// and one is taken, so that loops over it have no branches.
   PACELINE_HD static std::uint32_t round(std::uint32_t magnitude) {
-    static_assert(Exponent < 8, "subnormal floats are taken for zero");
-    const int exponent = static_cast<int>(magnitude >> 23) - 127;
-    int drop = 23 - Mantissa;
-    std::uint32_t value = (magnitude & 0x7fffffU) | 0x800000U;
-    const int below = (1 - kBias) - exponent;  // steps below the smallest normal exponent
-    if (below > 0) drop += below;
-    if (drop > 24) return 0;
-    const std::uint32_t half = 1U << (drop - 1), low = value & ((1U << drop) - 1);
-    value >>= drop;
-    if (low > half || (low == half && (value & 1) != 0)) ++value;
-    if (below > 0) return value;  // may carry into the first normal value, whose pattern follows
-    return value + (static_cast<std::uint32_t>(exponent + kBias - 1) << Mantissa);
+    constexpr int kDrop = 23 - Mantissa;
+    constexpr std::uint32_t kNormal = static_cast<std::uint32_t>(128 - kBias) << 23;
+    const std::uint32_t odd = magnitude >> kDrop & 1U;
+    const std::uint32_t normal = ((magnitude + (1U << (kDrop - 1)) - 1 + odd) >> kDrop) -
+                                 (static_cast<std::uint32_t>(127 - kBias) << Mantissa);
+    if constexpr (kBias == 127) return normal;  // float's own exponents, subnormals included
+    // Below the normal values all steps are equal: adding a number with that step as its last bit
+    // rounds, to even as well. A carry gives the first normal value, whose pattern follows.
+    constexpr std::uint32_t kMagic = static_cast<std::uint32_t>(151 - kBias - Mantissa) << 23;
+    const std::uint32_t subnormal = bits_of(float_of(magnitude) + float_of(kMagic)) - kMagic;
+    return magnitude < kNormal ? subnormal : normal;
   }
 };
 

@@ -51,13 +51,16 @@ Stream make_stream() {
 
 cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
 
-std::string device() {
+cudaDeviceProp properties() {
   int current = 0;
   cudaDeviceProp properties{};
   check(cudaGetDevice(&current));
   check(cudaGetDeviceProperties(&properties, current));
-  return properties.name;
+  return properties;
 }
+std::string device() { return properties().name; }
+double memory() { return static_cast<double>(properties().totalGlobalMem); }
+int multiprocessors() { return properties().multiProcessorCount; }
 
 constexpr Backend kCuda{"cuda",
                         allocate,
@@ -75,7 +78,9 @@ constexpr Backend kCuda{"cuda",
                         [](const Operation& o, const Call& call, Stream s) { o.cuda(call, s); },
                         allocate_on_host,
                         [](void* data) { cudaFreeHost(data); },
-                        device};
+                        device,
+                        memory,
+                        multiprocessors};
 
 }  // namespace
 }  // namespace cuda

@@ -8,8 +8,8 @@
 namespace paceline::kernels::simt {
 namespace {
 
-/// Runs work(arguments of all 32 lanes) once per warp: the first lane to go on after all have
-/// arrived does it, while the others' arguments stand still.
+/// Runs work(arguments of all 32 lanes) once per warp, before any lane goes on: the lane that runs
+/// first after wait_for_warp does it while the others' arguments stand still.
 template <class Lane, class Work>
 void together(const Lane& mine, const Work& work) {
   std::uint64_t* slots = exchange();

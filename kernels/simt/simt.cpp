@@ -15,6 +15,12 @@
 #endif
 
 namespace paceline::kernels::simt {
+
+void fail(const char* what) {
+  std::fprintf(stderr, "simt: %s\n", what);
+  std::abort();
+}
+
 namespace {
 
 constexpr std::size_t kStack = 128 * 1024;
@@ -192,10 +198,6 @@ class Block {
 
 }  // namespace
 
-void fail(const char* what) {
-  std::fprintf(stderr, "simt: %s\n", what);
-  std::abort();
-}
 const Place& place() { return Block::instance().current().place; }
 void wait_for_block(std::source_location here) { Block::instance().wait_for_block(here); }
 void wait_for_warp(std::uint32_t mask) { Block::instance().wait_for_warp(mask); }

@@ -48,6 +48,8 @@ void wait_for_warp(std::uint32_t mask);
 /// 32 places of 8 bytes that the running thread's warp shares.
 std::uint64_t* exchange();
 void* shared_memory();
+/// Prints what a kernel did wrong and aborts.
+[[noreturn]] void fail(const char* what);
 
 /// Runs body once for every thread of every block. Shared memory starts as 0xee bytes.
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body);
@@ -61,9 +63,6 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
 inline void copy_async(void* to, const void* from, std::size_t bytes, Stream) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
-
-/// Prints what a kernel did that a device would not do, and aborts.
-[[noreturn]] void fail(const char* what);
 
 /// A load or store of a whole T, which a device wants aligned.
 template <class T>

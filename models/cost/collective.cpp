@@ -191,6 +191,12 @@ std::string_view to_text(CollectiveOp op) {
   return "";
 }
 
+std::optional<CollectiveOp> collective_named(std::string_view name) {
+  for (int i = 0; i < kCollectiveOps; ++i)
+    if (to_text(static_cast<CollectiveOp>(i)) == name) return static_cast<CollectiveOp>(i);
+  return std::nullopt;
+}
+
 CollectiveChoice white_box_time(CollectiveOp op, base::Bytes size, const CollectiveGroup& group,
                                 const NcclRelease& release) {
   if (group.ranks <= 1 || size.value <= 0) return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -26,6 +27,8 @@ enum class CollectiveOp {
 };
 inline constexpr int kCollectiveOps = 7;
 std::string_view to_text(CollectiveOp op);
+/// Nothing for a name there is none of.
+std::optional<CollectiveOp> collective_named(std::string_view name);
 
 /// What the group looks like on the machine.
 struct CollectiveGroup {

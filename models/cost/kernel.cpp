@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/message.hpp"
+#include "models/workload/kernel_calls.hpp"
 
 namespace paceline::models {
 namespace {
@@ -22,30 +23,32 @@ constexpr std::array<Tile, 7> kTiles{{{128, 256, 1.0},
                                       {64, 256, 0.85},
                                       {128, 64, 0.72},
                                       {64, 64, 0.58}}};
-constexpr double kReferenceTile = 128.0 * 256.0;
-constexpr double kStreamK = 1.05;       ///< cost of splitting partial waves along k
+constexpr double kReferenceTile = 128.0 * 256.0;  // before KernelModel::tile
+constexpr double kStreamK = 1.05;                 ///< cost of splitting partial waves along k
 constexpr double kAttentionHalf = 350;  ///< sequence at which a flash kernel reaches half its rate
 
 bool aligned(double dimension) { return std::fmod(dimension, 8.0) == 0; }
 
-double tile_time(const KernelModel::Matrix& matrix, double units, double m, double n, double k,
-                 double count) {
+double tile_time(const KernelModel::Matrix& matrix, double units, double scale, double m, double n,
+                 double k, double count) {
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
-    const double tiles = std::ceil(m / tile.m) * std::ceil(n / tile.n) * count;
+    const double rows = tile.m * scale, columns = tile.n * scale;
+    const double tiles = std::ceil(m / rows) * std::ceil(n / columns) * count;
     const double exact = tiles / units;
     const double waves = std::min(std::ceil(exact), kStreamK * std::max(exact, 1.0));
     const double wave =
-        2 * tile.m * tile.n * (k + matrix.prologue_k) / (matrix.rate * tile.efficiency);
+        2 * rows * columns * (k + matrix.prologue_k) / (matrix.rate * tile.efficiency);
     best = std::min(best, waves * wave);
   }
   return best;
 }
 
-const AttentionCurve* find_curve(const Profile& profile, std::string_view kernel, int head_dim) {
+const AttentionCurve* attention_curve(const Profile& profile, std::string_view kernel, int head_dim,
+                                      Precision precision) {
   const AttentionCurve* best = nullptr;
   for (const AttentionCurve& curve : profile.attention) {
-    if (curve.kernel != kernel || !curve.causal) continue;
+    if (curve.kernel != kernel || !curve.causal || !curve.speaks_for(precision)) continue;
     if (best == nullptr ||
         std::abs(curve.head_dim - head_dim) < std::abs(best->head_dim - head_dim)) {
       best = &curve;
@@ -57,14 +60,15 @@ const AttentionCurve* find_curve(const Profile& profile, std::string_view kernel
 }  // namespace
 
 KernelModel kernel_model(const Device& device, const Profile& profile, const Stack& stack,
-                         std::string_view attention, const Model& model) {
+                         std::string_view attention, const Model& model, Precision precision) {
   KernelModel k;
   k.multiprocessors = device.multiprocessors;
+  k.tile = profile.gemm_tile;
   for (std::size_t p = 0; p < k.matrix.size(); ++p) {
     const double rate = device.matrix_rate[p].value * profile.gemm[p].sustained * stack.sustained;
     k.matrix[p].rate = rate / k.multiprocessors;
-    k.matrix[p].prologue_k =
-        profile.gemm[p].wave_overhead.value * k.matrix[p].rate / (2 * kReferenceTile);
+    k.matrix[p].prologue_k = profile.gemm[p].wave_overhead.value * k.matrix[p].rate /
+                             (2 * kReferenceTile * k.tile * k.tile);
   }
   k.memory = device.memory_bandwidth.value * profile.memory_efficiency;
   k.stream = k.memory;
@@ -74,13 +78,17 @@ KernelModel kernel_model(const Device& device, const Profile& profile, const Sta
   k.launch = profile.launch.value;
   k.elementwise = stack.elementwise;
   k.attention_factor = stack.attention_factor;
+  if (stack.measured_kernels) k.curves = profile.kernels;
   if (stores_scores(attention)) return k;
   const int head_dim =
       model.kinds.empty() ? 128 : static_cast<int>(model.kinds[0].attention.head_dim);
-  k.attention = find_curve(profile, attention, head_dim);
+  // FP8 runs keep their attention in 16 bits.
+  const Precision own = precision == Precision::Fp8 ? Precision::Bf16 : precision;
+  k.attention = attention_curve(profile, attention, head_dim, own);
   if (k.attention == nullptr) {
     throw base::Error("attention",
-                      "profile " + profile.name + " has no kernel " + base::quote(attention),
+                      "profile " + profile.name + " has no kernel " + base::quote(attention) +
+                          " in " + std::string(to_text(own)),
                       "one of " + attention_kernels(profile));
   }
   return k;
@@ -95,7 +103,7 @@ base::Seconds gemm_time(const KernelModel& model, Precision precision, double m,
 base::Seconds gemm_time(const KernelModel& model, Precision precision, double m, double n, double k,
                         double count, bool accumulates, bool tensor_cores) {
   const auto& matrix = model.matrix[static_cast<std::size_t>(precision)];
-  double compute = tile_time(matrix, model.multiprocessors, m, n, k, count);
+  double compute = tile_time(matrix, model.multiprocessors, model.tile, m, n, k, count);
   if (count > 1) compute /= model.batched;
   if (!tensor_cores) compute /= model.unaligned;
   const double element = element_bytes(precision);
@@ -130,6 +138,34 @@ base::Seconds attention_time(const KernelModel& model, double flops, double sequ
   return base::Seconds(flops / (rate * model.attention_factor) + model.launch);
 }
 
+namespace {
+
+/// Nothing where a call has no curve.
+std::optional<base::Seconds> measured_time(const KernelModel& model, const Op& op) {
+  if (model.curves.empty()) return std::nullopt;
+  const std::vector<KernelCall> calls = own_kernel_calls(op);
+  base::Seconds sum;
+  for (const KernelCall& c : calls) {
+    const KernelCurve* curve = find_curve(model.curves, c.kernel, c.pass, c.type, c.extents);
+    if (curve == nullptr) return std::nullopt;
+    const std::optional<double> size = kernel_size(kernel_kind(c.kernel), c.extents);
+    if (!size) return std::nullopt;
+    sum += curve_time(*curve, *size, base::Seconds(model.launch));
+  }
+  if (calls.empty()) return std::nullopt;
+  return sum;
+}
+
+}  // namespace
+
+base::Seconds optimizer_time(const KernelModel& model, std::string_view optimizer, Precision master,
+                             double parameters, double bytes) {
+  const KernelCurve* curve =
+      find_curve(model.curves, optimizer == "sgd" ? "sgd" : "adamw", "step", to_text(master), {});
+  if (curve == nullptr) return base::Seconds(parameters * bytes / model.stream);
+  return curve_time(*curve, parameters, base::Seconds(model.launch));
+}
+
 base::Seconds kernel_time(const KernelModel& model, const Op& op) {
   switch (op.kind) {
     case OpKind::Gemm:
@@ -141,6 +177,7 @@ base::Seconds kernel_time(const KernelModel& model, const Op& op) {
     case OpKind::Attention:
       return attention_time(model, op.flops, op.sequence, op.phase != Phase::Forward);
     case OpKind::Stream:
+      if (const auto measured = measured_time(model, op)) return *measured;
       return base::Seconds(op.bytes * (op.exact ? 1 : model.elementwise) / model.stream +
                            model.launch);
     case OpKind::Collective:

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <span>
+#include <string_view>
+
 #include "base/units.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
@@ -20,15 +23,20 @@ struct KernelModel {
   double stream = 1;  ///< B/s, elementwise kernels
   double overlap_loss = 0;
   double batched = 1, unaligned = 1;
+  double tile = 1;                            ///< edges of tiles over those of the law
   double launch = 0;                          ///< s
   double elementwise = 1;                     ///< the stack's byte factor
   const AttentionCurve* attention = nullptr;  ///< of the scenario's kernel; null: scores are stored
   double attention_factor = 1;
+  /// Of the profile, where the stack runs the kernels they were measured on.
+  std::span<const KernelCurve> curves{};
 };
 
-/// Error when the attention kernel has no curve in the profile: ids are exact, never a fallback.
+/// Error when the attention kernel has no curve of the precision in the profile: ids are exact,
+/// never a fallback. Points into the profile.
 KernelModel kernel_model(const Device& device, const Profile& profile, const Stack& stack,
-                         std::string_view attention, const Model& model);
+                         std::string_view attention, const Model& model,
+                         Precision precision = Precision::Bf16);
 
 /// C[m,n] += A[m,k] B[k,n], `count` of them in one launch.
 ///
@@ -49,7 +57,13 @@ base::Seconds gemm_time(const KernelModel& model, Precision precision, double m,
 base::Seconds attention_time(const KernelModel& model, double flops, double sequence,
                              bool backward);
 
-/// Any op but a collective.
+/// The optimizer step over so many parameters: by the measured curve of `optimizer` with such
+/// masters, else `bytes` of memory traffic each.
+base::Seconds optimizer_time(const KernelModel& model, std::string_view optimizer, Precision master,
+                             double parameters, double bytes);
+
+/// Any op but a collective. Elementwise ops take the measured curves of the kernels that do them
+/// where there are such, else the time of their memory traffic.
 base::Seconds kernel_time(const KernelModel& model, const Op& op);
 
 }  // namespace paceline::models

@@ -72,7 +72,7 @@ bool complete(const std::vector<Token>& tokens, std::size_t first) {
 }
 
 /// Time, bandwidths and the check of one placement.
-struct Timing {
+struct LineTiming {
   double us = 0, algbw = 0, busbw = 0;
   std::int64_t wrong = -1;
 };
@@ -90,9 +90,9 @@ std::int64_t read_wrong(const Token& token, bool counts, const std::string& wher
 
 /// The four columns from `first` on. The rate must be what size and time give: a digit lost on the
 /// way would pass unseen.
-Timing read_timing(const std::vector<Token>& tokens, std::size_t first, double size, bool counts,
-                   const std::string& where) {
-  Timing t;
+LineTiming read_timing(const std::vector<Token>& tokens, std::size_t first, double size,
+                       bool counts, const std::string& where) {
+  LineTiming t;
   t.us = number(tokens[first], where, "time", 0, kMaxTime);
   if (!(t.us > 0)) throw base::Error(at(where, tokens[first]) + ": time", "must be above 0");
   t.algbw = number(tokens[first + 1], where, "algbw", 0, 1e9);
@@ -272,14 +272,14 @@ LogRow read_row(const std::vector<Token>& tokens, const LogLayout& layout,
   if (r.cut) return r;
   if (size <= 0 || count <= 0) return r;
   r.per_count = size / (count * log_type_bytes(tokens[2].text));
-  const Timing t = read_timing(tokens, next, size, layout.counts_wrong, where);
+  const LineTiming t = read_timing(tokens, next, size, layout.counts_wrong, where);
   r.row.out_of_place = base::Seconds(t.us * 1e-6);
   r.row.wrong = t.wrong;
   r.algbw = t.algbw;
   r.busbw = t.busbw;
   next += 4;
   if (layout.groups > 1 && complete(tokens, next)) {
-    const Timing in = read_timing(tokens, next, size, layout.counts_wrong, where);
+    const LineTiming in = read_timing(tokens, next, size, layout.counts_wrong, where);
     r.row.in_place = base::Seconds(in.us * 1e-6);
   }
   return r;

@@ -79,7 +79,7 @@ int count_beside(base::Fields& node, std::string_view key, const Reading& in, in
 
 NodeGroup read_node(base::Fields node, const Reading& in) {
   NodeGroup group;
-  group.device = read_device(node.text("device"), node.where("device"));
+  group.device = read_device_at(node, "device");
   std::optional<NodeTopology> topology;
   if (node.has("topology")) topology = read_node_topology(node, in);
   group.devices_per_node =
@@ -145,8 +145,7 @@ void override_network(base::Fields& fields, const Reading& in, NodeGroup& group)
 /// What a scenario may change of a preset.
 void apply_overrides(base::Fields& fields, const Reading& at, NodeGroup& group) {
   const Reading in{at.sources, at.facts, at.prefix + "node."};
-  if (fields.has("device"))
-    group.device = read_device(fields.text("device"), fields.where("device"));
+  if (fields.has("device")) group.device = read_device_at(fields, "device");
   if (fields.has("devices")) take_devices(fields, in, group);
   override_network(fields, in, group);
   if (fields.has("host")) group.host = read_host(fields);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/hardware/device.hpp"
 
+#include <filesystem>
+
+#include "base/message.hpp"
 #include "models/hardware/sourced.hpp"
 
 namespace paceline::models {
 namespace {
 
-struct Reader {
+struct NumberReader {
   base::Fields& fields;
   const SourceList& sources;
   std::vector<Fact>& facts;
@@ -34,7 +37,7 @@ struct Reader {
 
 void read_matrix_rates(base::Fields& fields, const SourceList& sources, Device& device) {
   base::Fields rates = fields.map("matrix_rate");
-  Reader in{rates, sources, device.facts, "matrix_rate."};
+  NumberReader in{rates, sources, device.facts, "matrix_rate."};
   for (const auto& [name, precision] : kPrecisions) {
     const auto index = static_cast<std::size_t>(precision);
     if (rates.has(name))
@@ -90,8 +93,9 @@ Device read_device(const base::Document& document, const std::string& name) {
   device.generation = fields.choice<std::string_view>(
       "generation", std::span<const base::Named<std::string_view>>(kGenerations));
   device.profile = fields.text("profile");
+  if (names_file(device.profile)) device.profile = path_beside(document.file, device.profile);
   const SourceList sources = read_sources(fields);
-  Reader in{fields, sources, device.facts, ""};
+  NumberReader in{fields, sources, device.facts, ""};
   read_matrix_rates(fields, sources, device);
   device.vector_rate = in.positive("vector_rate", in.flops_rate("vector_rate"));
   device.multiprocessors =
@@ -103,7 +107,10 @@ Device read_device(const base::Document& document, const std::string& name) {
       in.number("memory", [](base::Fields& f, std::string_view k) { return f.bytes(k); }));
   device.memory_bandwidth = in.positive("memory_bandwidth", in.rate("memory_bandwidth"));
   device.host_bandwidth = in.positive("host_bandwidth", in.rate("host_bandwidth"));
-  device.tdp = in.positive("tdp", in.watts("tdp"));
+  if (fields.has("tdp"))
+    device.tdp = in.positive("tdp", in.watts("tdp"));
+  else
+    device.facts.push_back({"tdp", "unknown", ""});
   if (fields.has("idle"))
     device.idle = in.positive("idle", in.watts("idle"));
   else
@@ -114,10 +121,23 @@ Device read_device(const base::Document& document, const std::string& name) {
   } else {
     device.facts.push_back({"overlap_slowdown", "unknown", ""});
   }
-  if (device.idle && *device.idle > device.tdp) fields.fail("idle", "must not exceed tdp");
+  if (device.idle && device.tdp && *device.idle > *device.tdp)
+    fields.fail("idle", "must not exceed tdp");
   fields.done();
   device.source = joined_sources(device.facts);
   return device;
+}
+
+Device read_device_at(base::Fields& fields, std::string_view key) {
+  const std::string name = fields.text(key);
+  if (!names_file(name)) return read_device(name, fields.where(key));
+  const std::string path = path_beside(fields.file(), name);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored))
+    fields.fail(key, "no file " + base::quote(path),
+                "a path from the folder of the file that names it, or a name of `paceline list "
+                "devices`");
+  return read_device(base::read_document(path), std::filesystem::path(path).stem().string());
 }
 
 Device read_device(const std::string& name, const std::string& where) {

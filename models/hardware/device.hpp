@@ -35,7 +35,8 @@ struct Device {
   std::string summary;      ///< product name, one line
   std::string note;         ///< what to know, for example how a device is counted; may be empty
   std::vector<Fact> facts;  ///< every number with its source, in file order
-  std::string profile;      ///< models/specs/profile/NAME.json with its fitted constants
+  /// models/specs/profile/NAME.json with its fitted constants, or the path of such a file
+  std::string profile;
   std::string generation;  ///< pascal, volta, turing, ampere, ada, hopper, blackwell, cdna2..4, cpu
   std::array<base::FlopsPerSecond, 4> matrix_rate{};  ///< by Precision
   base::FlopsPerSecond vector_rate;                   ///< fp32 outside the matrix units
@@ -43,8 +44,8 @@ struct Device {
   base::Bytes memory;  ///< what a process can allocate, below the nominal size
   base::BytesPerSecond memory_bandwidth;
   base::BytesPerSecond host_bandwidth;  ///< PCIe or C2C to the host
-  base::Watts tdp;
-  std::optional<base::Watts> idle;  ///< absent: unknown
+  std::optional<base::Watts> tdp;       ///< absent: unknown
+  std::optional<base::Watts> idle;      ///< absent: unknown
   /// Kernels beside communication kernels take this many times as long: those hold multiprocessors
   /// and memory bandwidth.
   double overlap_slowdown = kOverlapSlowdown;
@@ -103,6 +104,9 @@ inline constexpr int kMaxLevelSize = 65536;
 /// names the place that asked ("file:line:column: key") in messages. Every number of a spec carries
 /// its source: `{value: 312 TFLOP/s, source: sheet}`, `sheet` being a key of the spec's `sources`.
 Device read_device(const std::string& name, const std::string& where = "");
+/// The device a scenario or cluster names under `key`: a spec, or a file of the user's own (a path
+/// that ends in .yaml or .json, from the folder of the document).
+Device read_device_at(base::Fields& fields, std::string_view key);
 Link read_link(const std::string& name, const std::string& where = "");
 Device read_device(const base::Document& document, const std::string& name);
 Link read_link(const base::Document& document, const std::string& name);
@@ -127,6 +131,10 @@ std::vector<std::string> spec_folders();
 /// Names of every spec of a kind ("device", "link", "cluster", "stack", "model", "profile"),
 /// sorted.
 std::vector<std::string> spec_names(std::string_view kind);
+/// Whether a name is that of a file, not of a spec: it ends in .yaml, .yml or .json.
+bool names_file(std::string_view name);
+/// A path as it stands in `document`, from the folder of that file.
+std::string path_beside(const std::string& document, const std::string& path);
 /// The file of a spec; base::Error with the nearest valid names when there is none.
 std::string spec_path(std::string_view kind, const std::string& name,
                       const std::string& where = "");

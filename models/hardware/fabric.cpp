@@ -31,8 +31,6 @@ std::vector<Stand> stands_of(const Cluster& cluster) {
   return stands;
 }
 
-std::string node_name(int node) { return "n" + std::to_string(node); }
-
 VertexKind kind_of(const Link& link) {
   return link.kind == LinkKind::Pcie ? VertexKind::PcieSwitch : VertexKind::DeviceSwitch;
 }

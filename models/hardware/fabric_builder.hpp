@@ -42,6 +42,9 @@ struct FabricBuilder {
   Fabric finish();
 };
 
+/// "n3": how the names of all in a node begin.
+inline std::string node_name(int node) { return "n" + std::to_string(node); }
+
 /// What the ports of nodes first … first + count - 1 send together; nodes count over all groups.
 /// Slots beyond the last of `part` count like the last: a job on some nodes meets switches built
 /// for a whole machine.

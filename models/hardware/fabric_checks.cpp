@@ -10,11 +10,11 @@
 namespace paceline::models {
 namespace {
 
-using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
+using InnerGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
 
 /// Live wires between vertices that pass messages on: all but devices.
-Graph inner_graph(const Fabric& fabric) {
-  Graph graph(fabric.vertices.size());
+InnerGraph inner_graph(const Fabric& fabric) {
+  InnerGraph graph(fabric.vertices.size());
   const auto device = [&](int v) {
     return fabric.vertices[static_cast<std::size_t>(v)].kind == VertexKind::Device;
   };
@@ -85,7 +85,7 @@ void apply_faults(Fabric& fabric, std::span<const WireFault> faults) {
 
 std::string unreachable_pair(const Fabric& fabric) {
   if (!fabric.broken) return "";  // every fabric joins all of its devices
-  const Graph graph = inner_graph(fabric);
+  const InnerGraph graph = inner_graph(fabric);
   std::vector<int> component(boost::num_vertices(graph));
   const int count = boost::strong_components(
       graph,

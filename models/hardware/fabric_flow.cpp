@@ -13,7 +13,7 @@ namespace {
 using Flow = std::int64_t;  // bytes a second; exact where sums of doubles are not
 
 using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::bidirectionalS>;
-using Graph = boost::adjacency_list<
+using FlowGraph = boost::adjacency_list<
     boost::vecS, boost::vecS, boost::bidirectionalS, boost::no_property,
     boost::property<
         boost::edge_capacity_t, Flow,
@@ -48,7 +48,7 @@ Parts parts_of(const Fabric& fabric) {
   return parts;
 }
 
-void add_edge(Graph& graph, std::size_t from, std::size_t to, Flow capacity) {
+void add_edge(FlowGraph& graph, std::size_t from, std::size_t to, Flow capacity) {
   const auto forward = boost::add_edge(from, to, graph).first;
   const auto backward = boost::add_edge(to, from, graph).first;
   boost::put(boost::edge_capacity, graph, forward, capacity);
@@ -72,7 +72,7 @@ base::BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
     const std::size_t to = parts.of_vertex[static_cast<std::size_t>(wire.to)];
     if (from != to) joined[{from, to}] += std::llround(wire.bandwidth.value);
   }
-  Graph graph(parts.count);
+  FlowGraph graph(parts.count);
   for (const auto& [ends, capacity] : joined) add_edge(graph, ends.first, ends.second, capacity);
   const Flow flow = boost::push_relabel_max_flow(graph, kSource, kSink);
   return base::BytesPerSecond(static_cast<double>(flow));

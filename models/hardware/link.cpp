@@ -19,7 +19,8 @@ void read_keys(base::Fields& fields, const SourceList& sources, bool complete, L
   };
   if (complete || fields.has("kind")) {
     link.kind = fields.choice("kind", std::span<const base::Named<LinkKind>>(kLinkKinds));
-    link.claim = link.kind != LinkKind::Tcpx && link.kind != LinkKind::Ethernet;
+    link.claim = link.kind != LinkKind::Tcpx && link.kind != LinkKind::Ethernet &&
+                 link.kind != LinkKind::SharedMemory;
   }
   link.claim = fields.flag("claim", link.claim);
   if (complete || fields.has("bandwidth")) {

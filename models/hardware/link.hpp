@@ -28,10 +28,11 @@ enum class LinkKind {
   OmniPath,
   Tcpx,
   Ethernet,
-  Wan
+  Wan,
+  SharedMemory  ///< processes of one machine
 };
 
-inline constexpr std::array<base::Named<LinkKind>, 12> kLinkKinds{
+inline constexpr std::array<base::Named<LinkKind>, 13> kLinkKinds{
     {{"nvlink", LinkKind::NvLink},
      {"nvswitch", LinkKind::NvSwitch},
      {"xgmi", LinkKind::Xgmi},
@@ -43,7 +44,8 @@ inline constexpr std::array<base::Named<LinkKind>, 12> kLinkKinds{
      {"omni-path", LinkKind::OmniPath},
      {"tcpx", LinkKind::Tcpx},
      {"ethernet", LinkKind::Ethernet},
-     {"wan", LinkKind::Wan}}};
+     {"wan", LinkKind::Wan},
+     {"shared-memory", LinkKind::SharedMemory}}};
 std::string_view to_text(LinkKind kind);
 
 /// One kind of link (models/specs/link/NAME.yaml).

@@ -20,8 +20,6 @@ int sockets_of(const PcieTree& tree) {
   return *std::max_element(tree.switch_socket.begin(), tree.switch_socket.end()) + 1;
 }
 
-std::string node_name(int node) { return "n" + std::to_string(node); }
-
 /// The wires from one switch up to the vertex it shares with another, and down from there.
 void between_switches(const FabricBuilder& builder, int from, int to, std::vector<int>& route) {
   const auto uplink = [&](int vertex) -> const Uplink* {

@@ -81,6 +81,14 @@ std::vector<std::string> spec_names(std::string_view kind) {
   return {names.begin(), names.end()};
 }
 
+bool names_file(std::string_view name) {
+  return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
+}
+
+std::string path_beside(const std::string& document, const std::string& path) {
+  return (fs::path(document).parent_path() / path).lexically_normal().string();
+}
+
 std::string spec_path(std::string_view kind, const std::string& name, const std::string& where) {
   const std::string place = where.empty() ? std::string(kind) : where;
   if (!plain_name(name))

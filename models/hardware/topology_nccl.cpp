@@ -20,9 +20,9 @@ struct Seen {
   int socket = 0;
 };
 
-class Reader {
+class TopologyReader {
  public:
-  Reader(std::string_view text, const std::string& file)
+  TopologyReader(std::string_view text, const std::string& file)
       : elements_(parse_xml(text, file)), file_(file) {}
 
   NodeTopology read() {
@@ -169,7 +169,7 @@ class Reader {
 }  // namespace
 
 NodeTopology parse_nccl_topology(std::string_view text, const std::string& file) {
-  return Reader(text, file).read();
+  return TopologyReader(text, file).read();
 }
 
 }  // namespace paceline::models

@@ -125,40 +125,72 @@ std::string log_text(const NcclLog& log) {
   return text;
 }
 
+/// One more log of the cluster; where it is of no group there, base::Error.
+void add_log(CollectiveLogs& logs, NcclLog log, Scenario& scenario, const std::string& where) {
+  const CollectiveSettings& c = scenario.collectives;
+  CollectiveGroup settings;
+  settings.algorithms = c.algorithms;
+  settings.protocols = c.protocols;
+  settings.tuner = c.tuner;
+  logs.logs.push_back(place_log(std::move(log), scenario.cluster, settings,
+                                nccl_release(scenario.stack.nccl), where));
+  scenario.assumptions.push_back(log_text(logs.logs.back().log));
+}
+
+void read_logs(base::Fields& fields, const std::string& folder, Scenario& scenario,
+               CollectiveLogs& logs) {
+  const bool one = fields.at("logs").kind == base::Value::Kind::Scalar;
+  const std::vector<base::Value> items =
+      one ? std::vector<base::Value>{fields.at("logs")} : fields.list("logs");
+  if (items.size() > kMaxLogs)
+    fields.fail("logs", "has more than " + std::to_string(kMaxLogs) + " files");
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    add_log(logs, read_log(fields, items[i], i, folder), scenario, fields.where(items[i], "logs"));
+    const NcclLog& log = logs.logs.back().log;
+    if (const std::size_t spikes = spikes_of(log); 2 * spikes > log.rows.size())
+      throw base::Error(base::one_line(log.file),
+                        std::to_string(spikes) + " of " + std::to_string(log.rows.size()) +
+                            " times are above that of a larger size: no curve fits them",
+                        "measure again, with warm-up iterations");
+  }
+}
+
+/// What the profile's devices measured, after what the user names; left out where the cluster has
+/// no such group.
+void add_measured(Scenario& scenario, CollectiveLogs& logs) {
+  const Profile& profile = scenario.profiles.front();
+  const NodeGroup& node = scenario.cluster.groups.front();
+  for (const MeasuredCollective& measured : profile.collectives) {
+    const bool fits = measured.ranks % measured.nodes == 0 &&
+                      measured.ranks / measured.nodes <= node.devices_per_node &&
+                      (measured.nodes == 1 || node.ports_per_node > 0);
+    if (!fits) continue;
+    NcclLog log;
+    log.file = "profile " + profile.name;
+    log.op = measured.op;
+    log.ranks = measured.ranks;
+    log.nodes = measured.nodes;
+    for (const CurvePoint& p : measured.points)
+      log.rows.push_back({base::Bytes(p.x), base::Seconds(p.y), {}, -1, 0});
+    add_log(logs, std::move(log), scenario, "profile " + profile.name);
+  }
+}
+
 }  // namespace
 
-void read_collectives(base::Fields fields, const std::string& folder, Scenario& scenario) {
+void read_collectives(base::Fields* fields, const std::string& folder, Scenario& scenario) {
   CollectiveSettings& c = scenario.collectives;
-  c.algorithms = read_mask(fields, "algorithm", kAlgorithms, kNcclAlgorithms);
-  check_collnet(fields, scenario);
-  c.protocols = read_mask(fields, "protocol", kProtocols, ~0u);
-  c.tuner = fields.choice<bool>("choice", kChoices, false);
-  if (fields.has("logs")) {
-    const bool one = fields.at("logs").kind == base::Value::Kind::Scalar;
-    const std::vector<base::Value> items =
-        one ? std::vector<base::Value>{fields.at("logs")} : fields.list("logs");
-    if (items.size() > kMaxLogs)
-      fields.fail("logs", "has more than " + std::to_string(kMaxLogs) + " files");
-    CollectiveGroup settings;
-    settings.algorithms = c.algorithms;
-    settings.protocols = c.protocols;
-    settings.tuner = c.tuner;
-    auto logs = std::make_shared<CollectiveLogs>();
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      logs->logs.push_back(place_log(read_log(fields, items[i], i, folder), scenario.cluster,
-                                     settings, nccl_release(scenario.stack.nccl),
-                                     fields.where(items[i], "logs")));
-      const NcclLog& log = logs->logs.back().log;
-      if (const std::size_t spikes = spikes_of(log); 2 * spikes > log.rows.size())
-        throw base::Error(base::one_line(log.file),
-                          std::to_string(spikes) + " of " + std::to_string(log.rows.size()) +
-                              " times are above that of a larger size: no curve fits them",
-                          "measure again, with warm-up iterations");
-      scenario.assumptions.push_back(log_text(log));
-    }
-    c.logs = std::move(logs);
+  auto logs = std::make_shared<CollectiveLogs>();
+  if (fields != nullptr) {
+    c.algorithms = read_mask(*fields, "algorithm", kAlgorithms, kNcclAlgorithms);
+    check_collnet(*fields, scenario);
+    c.protocols = read_mask(*fields, "protocol", kProtocols, ~0u);
+    c.tuner = fields->choice<bool>("choice", kChoices, false);
+    if (fields->has("logs")) read_logs(*fields, folder, scenario, *logs);
+    fields->done();
   }
-  fields.done();
+  add_measured(scenario, *logs);
+  if (!logs->logs.empty()) c.logs = std::move(logs);
 }
 
 }  // namespace paceline::models

@@ -199,6 +199,7 @@ void digest_constants(Digest& d, const Scenario& s) {
          {p.overlap_loss, p.memory_efficiency, p.batched_gemm, p.unaligned_gemm, p.launch.value}) {
       d.add(v);
     }
+    if (!p.inputs.empty()) d.add(base::hash_text(profile_json(p)));  // measured: all of it
     for (const AttentionCurve& curve : p.attention) {
       for (const AttentionPoint& point : curve.points)
         d.add(point.forward.value + point.backward.value);
@@ -276,7 +277,8 @@ std::string resolved_text(const base::Document& document, const Scenario& s) {
   fill(full, "recompute", std::string(to_text(s.recompute)));
   fill(full, "attention", quoted_text(s.attention));
   expand_name(full, "optimizer", s.optimizer.name);
-  fill(full, "optimizer.master", std::string(to_text(s.optimizer.master)));
+  fill(full, "optimizer.master",
+       s.optimizer.keeps_master ? std::string(to_text(s.optimizer.master)) : "none");
   fill(full, "optimizer.states", std::string(to_text(s.optimizer.states)));
   if (s.jitter) {
     fill(full, "jitter.seed", std::to_string(s.jitter->seed));

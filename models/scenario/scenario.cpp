@@ -118,6 +118,12 @@ Batch read_batch(Fields fields) {
   return batch;
 }
 
+constexpr std::array<base::Named<OptimizerKernel>, 3> kOptimizerKernels{
+    {{"framework", OptimizerKernel::Framework},
+     {"fused", OptimizerKernel::Fused},
+     {"epilogue", OptimizerKernel::Epilogue}}};
+constexpr std::array<base::Named<bool>, 2> kTableOptimizers{{{"same", false}, {"ember", true}}};
+
 OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document) {
   OptimizerChoice choice;
   const base::Value* value = scenario.find("optimizer");
@@ -128,8 +134,18 @@ OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document)
   } else {
     Fields fields(document, *value, "optimizer");
     choice.name = fields.text("name", choice.name);
-    choice.master = fields.choice<Precision>("master", kPrecisions, Precision::Fp32);
+    const base::Value* master = fields.find("master");
+    choice.keeps_master = master == nullptr || master->text != "none";
+    if (choice.keeps_master)
+      choice.master = fields.choice<Precision>("master", kPrecisions, Precision::Fp32);
     choice.states = fields.choice<Precision>("states", kPrecisions, Precision::Fp32);
+    choice.kernel =
+        fields.choice<OptimizerKernel>("kernel", kOptimizerKernels, OptimizerKernel::Framework);
+    choice.efficiency = fields.number("efficiency", 0.01, 1, 1);
+    if (fields.has("efficiency") && choice.kernel == OptimizerKernel::Framework)
+      fields.fail("efficiency", "means nothing with kernel: framework",
+                  "kernel: fused or epilogue");
+    choice.ember_tables = fields.choice<bool>("tables", kTableOptimizers, false);
     choice.norm_barrier = fields.flag("norm_barrier", true);
     fields.done();
   }
@@ -210,7 +226,14 @@ void check_precision(Fields& fields, const Scenario& scenario) {
 /// the device has no measurement of it.
 void read_attention(Fields& fields, Scenario& s) {
   s.attention = fields.text("attention", s.stack.attention);
-  if (s.precision == Precision::Fp32 && !stores_scores(s.attention)) {
+  if (stores_scores(s.attention)) return;
+  const Precision precision = s.precision == Precision::Fp8 ? Precision::Bf16 : s.precision;
+  const auto missing = std::find_if_not(
+      s.profiles.begin(), s.profiles.end(),
+      [&](const Profile& profile) { return has_attention(profile, s.attention, precision); });
+  if (missing == s.profiles.end()) return;
+  const Profile& profile = *missing;
+  if (precision == Precision::Fp32) {
     if (fields.has("attention")) {
       fields.fail("attention", s.attention + " has no fp32 form", "eager or megatron-fused");
     }
@@ -218,29 +241,38 @@ void read_attention(Fields& fields, Scenario& s) {
     s.attention = "eager";
     return;
   }
-  const auto measured_on = [&](const Profile& profile) {
-    return stores_scores(s.attention) ||
-           std::any_of(
-               profile.attention.begin(), profile.attention.end(),
-               [&](const AttentionCurve& c) { return c.kernel == s.attention && c.causal; });
-  };
-  const auto missing = std::find_if_not(s.profiles.begin(), s.profiles.end(), measured_on);
-  if (missing == s.profiles.end()) return;
-  const Profile& profile = *missing;
-  if (fields.has("attention") || profile.attention.empty()) {
+  const auto other =
+      std::find_if(profile.attention.begin(), profile.attention.end(),
+                   [&](const AttentionCurve& c) { return c.causal && c.speaks_for(precision); });
+  if (fields.has("attention") || other == profile.attention.end()) {
     fields.fail("attention",
                 "profile " + profile.name + " has no kernel " + base::quote(s.attention),
                 "one of " + attention_kernels(profile));
   }
-  s.assumptions.push_back("attention kernel not named: " + profile.attention.front().kernel +
-                          ", as profile " + profile.name + " has no measurement of the stack's " +
-                          s.attention);
-  s.attention = profile.attention.front().kernel;
+  s.assumptions.push_back("attention kernel not named: " + other->kernel + ", as profile " +
+                          profile.name + " has no measurement of the stack's " + s.attention);
+  s.attention = other->kernel;
 }
 
 std::string folder_of(const std::string& file) {
   const std::string folder = std::filesystem::path(file).parent_path().string();
   return folder.empty() ? "." : folder;
+}
+
+/// `profile: mine.json` stands for the profile of the devices it was measured on.
+void read_own_profile(Fields& fields, Scenario& s) {
+  if (!fields.has("profile")) return;
+  const std::string name = fields.text("profile");
+  const Profile own = read_profile(names_file(name) ? path_beside(fields.file(), name) : name);
+  bool any = false;
+  for (std::size_t i = 0; i < s.cluster.groups.size(); ++i) {
+    if (s.cluster.groups[i].device.name != own.device) continue;
+    s.profiles[i] = own;
+    any = true;
+  }
+  if (!any)
+    fields.fail("profile", "was measured on " + own.device + ", which the cluster does not have",
+                "its device is " + s.cluster.groups.front().device.name);
 }
 
 void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
@@ -257,6 +289,7 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
                                             : read_collective_table(group.levels.back().link,
                                                                     group.device.generation));
   }
+  read_own_profile(fields, s);
   const base::Value empty_map{base::Value::Kind::Map, {}, {}, false, {}, {}};
   s.parallel = read_parallel(
       fields.has("parallel") ? fields.map("parallel") : fields.view(empty_map, "parallel"),
@@ -266,15 +299,17 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
 }
 
 /// Keys that later steps complain about.
-constexpr std::array<std::string_view, 22> kPlacedKeys{
-    "cluster",          "model",           "parallel.tp",
-    "parallel.pp",      "parallel.cp",     "parallel.dp",
-    "parallel.ep",      "parallel.etp",    "parallel.stage_layers",
-    "batch.global",     "batch.micro",     "batch.sequence",
-    "schedule.name",    "schedule.chunks", "schedule.update_every",
-    "schedule.slices",  "attention",       "precision",
-    "schedule.file",    "recompute",       "jitter",
-    "schedule.dispatch"};
+constexpr std::string_view kPlacedKeys[] = {
+    "cluster",           "model",           "parallel.tp",
+    "parallel.pp",       "parallel.cp",     "parallel.dp",
+    "parallel.ep",       "parallel.etp",    "parallel.stage_layers",
+    "batch.global",      "batch.micro",     "batch.sequence",
+    "schedule.name",     "schedule.chunks", "schedule.update_every",
+    "schedule.slices",   "schedule.group",  "schedule.directions",
+    "schedule.skip",     "schedule.pools",  "schedule.memory_limit",
+    "schedule.file",     "attention",       "precision",
+    "schedule.dispatch", "recompute",       "jitter",
+    "foreign",           "offload",         "optimizer"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {
@@ -316,8 +351,9 @@ Scenario read_scenario(const base::Document& document) {
   s.assumptions = fields.text_list("assumptions");
   s.model = read_model(fields.map("model"), folder_of(document.file));
   read_layout(fields, document, s);
-  if (fields.has("collectives"))
-    read_collectives(fields.map("collectives"), folder_of(document.file), s);
+  std::optional<Fields> collectives;
+  if (fields.has("collectives")) collectives.emplace(fields.map("collectives"));
+  read_collectives(collectives ? &*collectives : nullptr, folder_of(document.file), s);
   s.precision = fields.choice<Precision>("precision", kPrecisions, Precision::Bf16);
   read_recompute(fields, s);
   read_attention(fields, s);

@@ -57,8 +57,8 @@ constexpr std::array<NumberField, 15> kNumbers{{
      [](Stack& s, double v) { s.host_layer_forward = base::Seconds(v); }},
     {"host_layer_backward", NumberKind::Time, 0, 10,
      [](Stack& s, double v) { s.host_layer_backward = base::Seconds(v); }},
-    {"p2p_host", NumberKind::Time, 0, 10,
-     [](Stack& s, double v) { s.p2p_host = base::Seconds(v); }},
+    {"microbatch_host", NumberKind::Time, 0, 10,
+     [](Stack& s, double v) { s.microbatch_host = base::Seconds(v); }},
     {"collective_overhead", NumberKind::Time, 0, 10,
      [](Stack& s, double v) { s.collective_overhead = base::Seconds(v); }},
     {"activation_overhead", NumberKind::Plain, 0.5, 5,
@@ -112,6 +112,7 @@ void read_switches(Fields& fields, Stack& stack) {
   stack.dropout = fields.flag("dropout", stack.dropout);
   stack.fused_bias_dropout = fields.flag("fused_bias_dropout", stack.fused_bias_dropout);
   stack.fused_activation = fields.flag("fused_activation", stack.fused_activation);
+  stack.measured_kernels = fields.flag("measured_kernels", stack.measured_kernels);
   stack.accumulation =
       fields.choice<Accumulation>("accumulation", kAccumulations, stack.accumulation);
   stack.gradient_reduce =

@@ -64,6 +64,9 @@ struct Stack {
   bool dropout = true;
   bool fused_bias_dropout = true;
   bool fused_activation = true;  ///< bias and activation in one kernel
+  /// runs the kernels of this program: elementwise ones and optimizers take the times that bench
+  /// measured (Profile::kernels)
+  bool measured_kernels = false;
   Accumulation accumulation = Accumulation::MainGrad32;
   Precision gradient_reduce = Precision::Fp32;
   bool sharded_logits = true;  ///< over tp; false: every rank holds the whole vocabulary
@@ -95,8 +98,8 @@ struct Stack {
   base::Seconds step_overhead;       ///< per step: data, logging, synchronisation
   base::Seconds host_layer_forward;  ///< host time per layer and microbatch
   base::Seconds host_layer_backward;
-  base::Seconds p2p_host;             ///< idle time of the device around a blocking message: it is
-                                      ///< synchronised, then the host issues again
+  base::Seconds microbatch_host;  ///< idle time of the device per microbatch, beside kernels and
+                                  ///< messages
   base::Seconds collective_overhead;  ///< per dp or FSDP collective call, on top of the model
   double activation_overhead = 1;     ///< allocated activations over the counted ones
   base::Bytes runtime_memory;         ///< context, communicators, workspaces, allocator slack

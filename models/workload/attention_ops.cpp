@@ -31,6 +31,11 @@ void flash_core(Builder& b, const Attention& a, Phase phase) {
   op.flops = phase == Phase::Forward ? forward : 2.5 * forward;
   op.sequence = s.sequence / s.cp * (s.slice_end - s.slice_begin);
   op.head_dim = static_cast<int>(a.head_dim);
+  op.count = s.sequences;
+  op.m = score_rows(s);
+  op.n = score_columns(s);
+  op.heads = heads;
+  op.kv_heads = std::max(static_cast<double>(a.kv_heads) / b.t(), 1.0);
   b.push(op);
 }
 
@@ -52,7 +57,8 @@ void score_core_forward(Builder& b, const Attention& a, Phase phase) {
   const double rows = score_rows(s);
   const auto d = static_cast<double>(a.head_dim);
   b.batched("QK'", phase, batch, rows, score_columns(s), d);
-  b.stream("softmax", phase, softmax_bytes(b, true) * score_count(b, a));
+  b.stream("softmax", phase, softmax_bytes(b, true) * score_count(b, a),
+           {"softmax", batch * rows, score_columns(s), 0, 0});
   b.batched("PV", phase, batch, rows, static_cast<double>(a.value_dim), score_columns(s));
   b.stream("merge heads", phase, 4 * b.tokens() * widths(a, b.t()).v);
 }
@@ -66,7 +72,8 @@ void score_core_backward(Builder& b, const Attention& a) {
   b.stream("split heads", Phase::Input, 8 * b.tokens() * widths(a, b.t()).v);
   b.batched("dP", Phase::Input, batch, rows, score_columns(s), v);
   b.batched("dV", Phase::Input, batch, score_columns(s), v, rows);
-  b.stream("softmax backward", Phase::Input, softmax_bytes(b, false) * score_count(b, a));
+  b.stream("softmax backward", Phase::Input, softmax_bytes(b, false) * score_count(b, a),
+           {"softmax", batch * rows, score_columns(s), 0, 0});
   b.batched("dQ", Phase::Input, batch, rows, d, score_columns(s));
   b.batched("dK", Phase::Input, batch, score_columns(s), d, rows);
 }
@@ -164,7 +171,9 @@ void rotary(Builder& b, const Model& model, const Attention& a, Phase phase) {
   const Widths w = widths(a, b.t());
   const Bytes2 kernel = b.stack().fused_rotary ? kRotary : kRotaryEager;
   const double bytes = phase == Phase::Forward ? kernel.forward : kernel.backward;
-  b.stream("rotary", phase, bytes * b.tokens() * (w.q + w.kv));
+  const auto head_dim = static_cast<double>(a.head_dim);
+  b.stream("rotary", phase, bytes * b.tokens() * (w.q + w.kv),
+           {"rope", b.tokens(), head_dim, (w.q + w.kv) / std::max(head_dim, 1.0), 0});
 }
 
 }  // namespace paceline::models::detail

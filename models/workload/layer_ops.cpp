@@ -28,6 +28,16 @@ double norm_bytes(const Builder& b, bool forward) {
   return forward ? bytes.forward : bytes.backward;
 }
 
+std::string_view norm_kernel(const Model& model) {
+  return model.norm == NormKind::Rms ? "rmsnorm" : "layernorm";
+}
+
+/// The kernel of an activation over rows of `ffn` outputs.
+Elements activation_elements(const Builder& b, const Mlp& mlp, double ffn) {
+  if (mlp.activation != Activation::Gelu && mlp.activation != Activation::Silu) return {};
+  return {mlp.gated ? "swiglu" : "gelu", b.tokens(), ffn, 0, 0};
+}
+
 double residual_bytes(const Builder& b, bool forward) {
   if (!b.stack().dropout) return forward ? kResidual.forward : kResidual.backward;
   const Bytes2 rest = b.stack().fused_bias_dropout ? kResidualDropout : kResidualDropoutEager;
@@ -111,21 +121,24 @@ void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer
   const Widths w = widths(layer.attention, b.t());
   const double ffn = static_cast<double>(layer.mlp.width) / b.t();
   const double gate = layer.mlp.gated ? 2 : 1;
-  b.stream("norm 1", Phase::Forward, norm_bytes(b, true) * b.outside(h));
+  const Elements norm = b.rows_outside(norm_kernel(model), h);
+  const Elements sum = b.rows_outside("triad", h);
+  b.stream("norm 1", Phase::Forward, norm_bytes(b, true) * b.outside(h), norm);
   enter_forward(b, h, "gather X");
   projections_forward(b, model, layer.attention);
   rotary(b, model, layer.attention, Phase::Forward);
   context_exchange(b, layer.attention, Phase::Forward);
   core_forward(b, layer.attention, Phase::Forward);
   row_parallel_forward(b, "projection", h, w.v, shape.precision);
-  b.stream("residual 1", Phase::Forward, residual_bytes(b, true) * b.outside(h));
-  b.stream("norm 2", Phase::Forward, norm_bytes(b, true) * b.outside(h));
+  b.stream("residual 1", Phase::Forward, residual_bytes(b, true) * b.outside(h), sum);
+  b.stream("norm 2", Phase::Forward, norm_bytes(b, true) * b.outside(h), norm);
   enter_forward(b, h, "gather X");
   b.gemm("FC1", Phase::Forward, shape.tokens, gate * ffn, h, shape.precision);
-  b.stream("activation", Phase::Forward, activation_bytes(b, layer.mlp, true) * shape.tokens * ffn);
+  b.stream("activation", Phase::Forward, activation_bytes(b, layer.mlp, true) * shape.tokens * ffn,
+           activation_elements(b, layer.mlp, ffn));
   if (to_last_input) return;
   row_parallel_forward(b, "FC2", h, ffn, shape.precision);
-  b.stream("residual 2", Phase::Forward, residual_bytes(b, true) * b.outside(h));
+  b.stream("residual 2", Phase::Forward, residual_bytes(b, true) * b.outside(h), sum);
   b.stream("fp8 casts", Phase::Forward, fp8_cast_bytes(b, model, layer, true), true);
 }
 
@@ -136,19 +149,22 @@ void append_backward(std::vector<Op>& ops, const Model& model, const Layer& laye
   const Widths w = widths(layer.attention, b.t());
   const double ffn = static_cast<double>(layer.mlp.width) / b.t();
   const double gate = layer.mlp.gated ? 2 : 1;
-  b.stream("residual 2", Phase::Input, residual_bytes(b, false) * b.outside(h));
+  const Elements norm = b.rows_outside(norm_kernel(model), h);
+  const Elements sum = b.rows_outside("triad", h);
+  b.stream("residual 2", Phase::Input, residual_bytes(b, false) * b.outside(h), sum);
   row_parallel_backward(b, "FC2 dX", "FC2 dW", h, ffn, shape.precision);
-  b.stream("activation", Phase::Input, activation_bytes(b, layer.mlp, false) * shape.tokens * ffn);
+  b.stream("activation", Phase::Input, activation_bytes(b, layer.mlp, false) * shape.tokens * ffn,
+           activation_elements(b, layer.mlp, ffn));
   if (layer.mlp.bias) b.stream("bias gradients", Phase::Input, 2 * shape.tokens * (ffn * gate));
   column_parallel_backward(b, "FC1 dX", "FC1 dW", h, gate * ffn, shape.precision);
-  b.stream("norm 2", Phase::Input, norm_bytes(b, false) * b.outside(h));
-  b.stream("residual 1", Phase::Input, residual_bytes(b, false) * b.outside(h));
+  b.stream("norm 2", Phase::Input, norm_bytes(b, false) * b.outside(h), norm);
+  b.stream("residual 1", Phase::Input, residual_bytes(b, false) * b.outside(h), sum);
   row_parallel_backward(b, "projection dX", "projection dW", h, w.v, shape.precision);
   context_exchange(b, layer.attention, Phase::Input);
   core_backward(b, layer.attention);
   rotary(b, model, layer.attention, Phase::Input);
   projections_backward(b, model, layer.attention);
-  b.stream("norm 1", Phase::Input, norm_bytes(b, false) * b.outside(h));
+  b.stream("norm 1", Phase::Input, norm_bytes(b, false) * b.outside(h), norm);
   b.stream("fp8 casts", Phase::Input, fp8_cast_bytes(b, model, layer, false), true);
   accumulate(b, model, layer);
 }
@@ -164,7 +180,8 @@ void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape
   Builder b(ops, shape);
   const auto h = static_cast<double>(model.hidden);
   const bool forward = phase == Phase::Forward;
-  b.stream("embedding", phase, (forward ? 4 : 5) * shape.tokens * h);
+  b.stream("embedding", phase, (forward ? 4 : 5) * shape.tokens * h,
+           {"embedding", shape.tokens, h, 0, static_cast<double>(model.vocab) / b.t()});
   if (forward && shape.tp > 1) {
     b.collective("reduce", phase,
                  shape.sequence_parallel ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
@@ -176,30 +193,32 @@ void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape
   }
 }
 
-void append_head(std::vector<Op>& ops, std::int64_t hidden, std::int64_t vocabulary,
+void append_head(std::vector<Op>& ops, const Model& model, std::int64_t vocabulary,
                  const LayerShape& shape, Phase phase) {
   Builder b(ops, shape);
-  const auto h = static_cast<double>(hidden);
+  const auto h = static_cast<double>(model.hidden);
   // Frameworks pad the vocabulary so that the product stays on the tensor cores.
   const double vocab = 8 * std::ceil(static_cast<double>(vocabulary) / b.t() / 8);
   const double logits =
       shape.tokens * (shape.stack->sharded_logits ? vocab : static_cast<double>(vocabulary));
   const double loss = logits * loss_bytes(shape.stack->loss);
   const Precision p = shape.precision == Precision::Fp8 ? Precision::Bf16 : shape.precision;
+  const Elements norm = b.rows_outside(norm_kernel(model), h);
+  const Elements cross_entropy{"cross-entropy", shape.tokens, logits / shape.tokens, 0, 0};
   if (phase == Phase::Forward) {
-    b.stream("final norm", phase, norm_bytes(b, true) * b.outside(h));
+    b.stream("final norm", phase, norm_bytes(b, true) * b.outside(h), norm);
     enter_forward(b, h, "gather X");
     b.gemm("LM head", phase, shape.tokens, vocab, h, p);
     if (shape.tp > 1 && !shape.stack->sharded_logits) {
       b.collective("gather logits", phase, CollectiveOp::AllGather, GroupAxis::Tp,
                    2 * shape.tokens * static_cast<double>(vocabulary), 0);
     }
-    b.stream("loss", phase, kLossForwardShare * loss, true);
+    b.stream("loss", phase, kLossForwardShare * loss, cross_entropy, true);
     return;
   }
-  b.stream("loss backward", phase, (1 - kLossForwardShare) * loss, true);
+  b.stream("loss backward", phase, (1 - kLossForwardShare) * loss, cross_entropy, true);
   column_parallel_backward(b, "LM head dX", "LM head dW", h, vocab, p);
-  b.stream("final norm", phase, norm_bytes(b, false) * b.outside(h));
+  b.stream("final norm", phase, norm_bytes(b, false) * b.outside(h), norm);
 }
 
 double matrix_flops(const std::vector<Op>& ops) {

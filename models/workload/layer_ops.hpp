@@ -34,6 +34,11 @@ struct Op {
   double flops = 0;
   double sequence = 0;  ///< Attention: tokens of one kernel call, for its efficiency curve
   int head_dim = 0;
+  /// Stream: the kernel of kernels/ that does it on m rows of n columns (rope: `heads` of n; the
+  /// embedding: `vocab` rows to choose from); empty where none does. Attention: `count` sequences
+  /// of m queries and n keys.
+  std::string_view kernel{};
+  double heads = 0, kv_heads = 0, vocab = 0;
   // Collective.
   CollectiveOp collective = CollectiveOp::AllReduce;
   GroupAxis axis = GroupAxis::Tp;
@@ -73,7 +78,7 @@ void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const Layer
 /// on the last.
 void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
                       Phase phase);
-void append_head(std::vector<Op>& ops, std::int64_t hidden, std::int64_t vocab,
+void append_head(std::vector<Op>& ops, const Model& model, std::int64_t vocab,
                  const LayerShape& shape, Phase phase);
 
 /// Matrix FLOPs of a list: GEMMs and attention, multiply-add as two.

@@ -33,6 +33,13 @@ inline constexpr Bytes2 kRotary{4, 4};
 inline constexpr Bytes2 kRotaryEager{30, 30};  // fp32 casts, two products, rotated half, sum
 inline constexpr double kLossForwardShare = 0.6;
 
+/// What an elementwise kernel works on, see Op::kernel.
+struct Elements {
+  std::string_view kernel{};
+  double rows = 0, columns = 0;
+  double heads = 0, vocab = 0;
+};
+
 /// Builds the list of one phase.
 class Builder {
  public:
@@ -63,12 +70,22 @@ class Builder {
     ops_.push_back(op);
   }
   void stream(std::string_view name, Phase phase, double bytes, bool exact = false) {
+    stream(name, phase, bytes, Elements{}, exact);
+  }
+  void stream(std::string_view name, Phase phase, double bytes, const Elements& elements,
+              bool exact = false) {
     if (bytes <= 0) return;
     Op op;
     op.exact = exact;
     op.name = name;
     op.phase = phase;
+    op.precision = s_.precision == Precision::Fp8 ? Precision::Bf16 : s_.precision;
     op.bytes = exact ? bytes : bytes * s_.element / kHalf;
+    op.kernel = elements.kernel;
+    op.m = elements.rows;
+    op.n = elements.columns;
+    op.heads = elements.heads;
+    op.vocab = elements.vocab;
     ops_.push_back(op);
   }
   void collective(std::string_view name, Phase phase, CollectiveOp kind, GroupAxis axis,
@@ -92,6 +109,10 @@ class Builder {
   /// Elements of a full-width tensor that a rank processes between the tp regions.
   double outside(double width) const {
     return s_.tokens * width / (s_.sequence_parallel ? s_.tp : 1);
+  }
+  /// The same as rows of `width` columns that a kernel works on.
+  Elements rows_outside(std::string_view kernel, double width) const {
+    return {kernel, outside(1), width, 0, 0};
   }
 
  private:

@@ -92,14 +92,14 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
   c.scenario = &s;
   const std::size_t group = s.cluster.place_of(first_device).group;
   c.kernels = models::kernel_model(s.cluster.groups[group].device, s.profiles[group], s.stack,
-                                   s.attention, s.model);
+                                   s.attention, s.model, s.precision);
   using Names = std::array<std::string_view, 1>;
   c.tp = models::group_of(plan, s, Names{"tp"}, first_device);
   c.cp = models::group_of(plan, s, Names{"cp"}, first_device);
   c.data = models::data_groups(plan, s, first_device);
   c.nccl = &models::nccl_release(s.stack.nccl);
-  c.overlap_slowdown =
-      s.stack.overlap_slowdown.value_or(s.cluster.groups[group].device.overlap_slowdown);
+  c.overlap_slowdown = s.stack.overlap_slowdown.value_or(
+      s.profiles[group].overlap_slowdown.value_or(s.cluster.groups[group].device.overlap_slowdown));
   return c;
 }
 
@@ -267,7 +267,7 @@ PassCost end_cost(const CostContext& context, bool head, Role role, const Slice&
   std::vector<Op> ops;
   if (head) {
     const std::int64_t vocab = (s.model.vocab + shares - 1) / shares;
-    models::append_head(ops, s.model.hidden, vocab, shape, phase);
+    models::append_head(ops, s.model, vocab, shape, phase);
   } else {
     models::append_embedding(ops, s.model, shape, phase);
   }

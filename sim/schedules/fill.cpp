@@ -11,14 +11,14 @@
 namespace paceline::sim {
 namespace {
 
-constexpr const char* kWhere = "foreign work";
+constexpr const char* kForeignWork = "foreign work";
 
 void check(const Program& base, const ForeignWork& work) {
   for (const Pass& pass : base.passes) {
-    if (pass.name == "X") throw base::Error(kWhere, "the program has a pass X already");
+    if (pass.name == "X") throw base::Error(kForeignWork, "the program has a pass X already");
   }
   if (work.size() != base.order.size()) {
-    throw base::Error(kWhere,
+    throw base::Error(kForeignWork,
                       std::to_string(work.size()) + " lists of pieces for " +
                           std::to_string(base.order.size()) + " ranks",
                       "one per rank is needed");
@@ -26,7 +26,7 @@ void check(const Program& base, const ForeignWork& work) {
   for (const auto& pieces : work) {
     for (const base::Seconds piece : pieces) {
       if (std::isfinite(piece.value) && piece.value > 0) continue;
-      throw base::Error(kWhere, "a piece takes " + std::to_string(piece.value) + " s",
+      throw base::Error(kForeignWork, "a piece takes " + std::to_string(piece.value) + " s",
                         "a finite number > 0 is needed");
     }
   }
@@ -104,7 +104,7 @@ class Numbers {
       given.emplace_back(seconds);
       return action;
     }
-    throw base::Error(kWhere, "more pieces fit than a rank can number",
+    throw base::Error(kForeignWork, "more pieces fit than a rank can number",
                       "cut the work into at most " + std::to_string(per_stage_) +
                           " pieces per stage of the rank");
   }

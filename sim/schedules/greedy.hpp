@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstdint>
 #include <functional>
 
 #include "sim/program.hpp"
@@ -7,6 +8,9 @@
 /// A list scheduler for Programs whose order comes from a search: it plays the ranks in time, and
 /// whenever one is free it starts the best action that is ready there.
 namespace paceline::sim {
+
+/// Taken off the priority of what comes before all else.
+inline constexpr std::int64_t kAheadOfAll = std::int64_t{1} << 60;
 
 struct GreedyRules {
   /// The rank that runs a stage of a microbatch; negative: the microbatch leaves the stage out.

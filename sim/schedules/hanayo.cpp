@@ -3,11 +3,6 @@
 #include "sim/schedules/greedy.hpp"
 
 namespace paceline::sim {
-namespace {
-
-constexpr std::int64_t kFirst = std::int64_t{1} << 60;  ///< ahead of all that have less
-
-}  // namespace
 
 // Hanayo (Liu et al., "Hanayo: Harnessing Wave-like Pipeline Parallelism", SC'23): 2W chunks per
 // rank in zig-zag, so that W waves run over the ranks and turn without a message. A rank takes
@@ -31,7 +26,7 @@ Program hanayo(const PipelineShape& shape) {
   rules.window = shape.ranks;
   rules.priority = [&](const Action& a) {
     const std::int64_t order = static_cast<std::int64_t>(a.microbatch) * shape.stages();
-    return order - a.stage - (a.pass == kBackward ? kFirst : 0);
+    return order - a.stage - (a.pass == kBackward ? kAheadOfAll : 0);
   };
   greedy_order(program, rules);
   return program;

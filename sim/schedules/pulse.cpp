@@ -13,8 +13,6 @@
 namespace paceline::sim {
 namespace {
 
-constexpr std::int64_t kFirst = std::int64_t{1} << 60;  ///< ahead of all that have less
-
 StageTimes times_of(const PipelineShape& shape) {
   if (!shape.times.stages.empty()) return shape.times;
   const base::Seconds each(1.0 / shape.chunks);
@@ -41,7 +39,7 @@ Program wave(const PipelineShape& shape, int window, Rule rule) {
     const int left = backward ? a.stage : shape.stages() - a.stage;
     const std::int64_t rank = rule.oldest ? std::int64_t{a.microbatch} * (shape.stages() + 1) + left
                                           : std::int64_t{left} * shape.microbatches + a.microbatch;
-    return rank - (backward ? kFirst : 0);
+    return rank - (backward ? kAheadOfAll : 0);
   };
   greedy_order(program, rules);
   return program;

@@ -12,7 +12,7 @@ namespace paceline::sim {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr const char* kWhere = "slice lengths";
+constexpr const char* kSliceLengths = "slice lengths";
 
 /// Costs of all slices that begin and end at a step.
 class CostTable {
@@ -23,7 +23,7 @@ class CostTable {
       for (int start = 0; start < end; ++start) {
         const double seconds = cost(start * step, std::min(end * step, length) - start * step);
         if (!std::isfinite(seconds) || seconds < 0) {
-          throw base::Error(kWhere, "a slice costs " + std::to_string(seconds) + " s",
+          throw base::Error(kSliceLengths, "a slice costs " + std::to_string(seconds) + " s",
                             "a finite number >= 0 is needed");
         }
         costs_[at(end, start)] = seconds;
@@ -82,11 +82,11 @@ std::vector<double> distinct(std::vector<double> values, double tolerance) {
 void check_search(int length, int step, int stages) {
   constexpr int kMaxSteps = 1024;
   if (length < 1 || step < 1 || stages < 1) {
-    throw base::Error(kWhere, "length, step and stages must be at least 1");
+    throw base::Error(kSliceLengths, "length, step and stages must be at least 1");
   }
   const int steps = length / step + (length % step != 0 ? 1 : 0);
   if (steps <= kMaxSteps) return;
-  throw base::Error(kWhere,
+  throw base::Error(kSliceLengths,
                     std::to_string(length) + " tokens in steps of " + std::to_string(step) +
                         " are too many to search",
                     "a step of at least " + std::to_string(length / kMaxSteps + 1));

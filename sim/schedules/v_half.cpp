@@ -5,7 +5,7 @@
 namespace paceline::sim {
 namespace {
 
-BlockRow row_of(int ranks, int rank) {
+BlockRow v_half_row(int ranks, int rank) {
   const int turn = ranks % 2 == 0 ? 3 : 0;  // keeps the slots of a rank apart modulo the period
   BlockRow row;
   row.forward[0] = 2 * rank;
@@ -28,7 +28,7 @@ Program v_half(const PipelineShape& shape) {
   const ListProblem problem = list_problem(uniform, (shape.ranks + 2) / 2);
   std::vector<std::vector<Action>> order;
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    order.push_back(repeat_block(shape, rank, row_of(shape.ranks, rank)));
+    order.push_back(repeat_block(shape, rank, v_half_row(shape.ranks, rank)));
   }
   constexpr int kAhead = 2 * kBlockPeriod - 1;
   Program program = split_program(shape);

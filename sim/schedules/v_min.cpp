@@ -4,7 +4,7 @@
 namespace paceline::sim {
 namespace {
 
-BlockRow row_of(int ranks, int rank) {
+BlockRow v_min_row(int ranks, int rank) {
   const int turn = ranks % 3 == 0 ? 2 : 0;  // keeps the slots of a rank apart modulo the period
   BlockRow row;
   row.forward[0] = rank;
@@ -34,7 +34,7 @@ Program v_min(const PipelineShape& shape) {
   Program program = split_program(shape);
   for (int rank = 0; rank < shape.ranks; ++rank) {
     program.order[static_cast<std::size_t>(rank)] =
-        repeat_block(shape, rank, row_of(shape.ranks, rank));
+        repeat_block(shape, rank, v_min_row(shape.ranks, rank));
   }
   return program;
 }

@@ -15,9 +15,9 @@ using paceline::tests::run_shell;
 namespace {
 
 const std::string kGpt = "'" PACELINE_SOURCE "/scenarios/gpt2_124m_1_gpu.yaml'";
-const std::string kLlama = "'" PACELINE_SOURCE "/scenarios/llama3_8b_8_h100.yaml'";
-const std::string kFolder = "d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && ";
-const std::string kGrid = kLlama + " --over parallel.zero=0,2,3,4 --over batch.micro=1,2";
+const std::string kLlama8b = "'" PACELINE_SOURCE "/scenarios/llama3_8b_8_h100.yaml'";
+const std::string kInFolder = "d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && ";
+const std::string kGrid = kLlama8b + " --over parallel.zero=0,2,3,4 --over batch.micro=1,2";
 
 std::string sweep(const std::string& arguments) { return "\"$PACELINE\" sweep " + arguments; }
 
@@ -34,11 +34,11 @@ TEST_CASE("sweep: a row a point, infeasible and wrong ones with their reason", "
 }
 
 TEST_CASE("sweep: a point says what run --set says", "[cli][sweep]") {
-  const Ran ran = run_program("sweep " + kLlama + " --over parallel.zero=2,3 --json -");
+  const Ran ran = run_program("sweep " + kLlama8b + " --over parallel.zero=2,3 --json -");
   REQUIRE(ran.exit_code == 0);
   const base::Document sweep = base::parse_json(ran.out, "sweep.json");
   const base::Document run = base::parse_json(
-      run_program("run " + kLlama + " --set parallel.zero=3 --json -").out, "run.json");
+      run_program("run " + kLlama8b + " --set parallel.zero=3 --json -").out, "run.json");
   const auto text = [](const base::Document& document, const std::string& path) {
     const base::Value* value = base::find_path(document.root, path);
     REQUIRE(value != nullptr);
@@ -53,7 +53,7 @@ TEST_CASE("sweep: a point says what run --set says", "[cli][sweep]") {
 
 TEST_CASE("sweep: the same bytes whatever the number of jobs", "[cli][sweep]") {
   const Ran ran = run_shell(
-      kFolder + "cd \"$d\" && for j in 1 2 7; do " +
+      kInFolder + "cd \"$d\" && for j in 1 2 7; do " +
       sweep(kGrid + " --jobs $j --out $j.csv --json $j.json >$j.txt") + " && " +
       sweep(kGrid + " --jobs $j --out $j.jsonl >/dev/null") +
       "; done; for k in txt csv json jsonl; do cmp 1.$k 2.$k && cmp 1.$k 7.$k || exit 9; done; "
@@ -65,7 +65,7 @@ TEST_CASE("sweep: the same bytes whatever the number of jobs", "[cli][sweep]") {
 
 TEST_CASE("sweep: goes on where it was stopped", "[cli][sweep]") {
   const Ran ran = run_shell(
-      kFolder + "cd \"$d\" && " + sweep(kGrid + " --out whole.jsonl >/dev/null") +
+      kInFolder + "cd \"$d\" && " + sweep(kGrid + " --out whole.jsonl >/dev/null") +
       " && head -n 4 whole.jsonl >part.jsonl && printf '{\"point\":3,\"se' >>part.jsonl && "
       // A number only a resumed row can have.
       "sed -i '2s/\"devices\":8/\"devices\":77/' part.jsonl && " +
@@ -82,7 +82,7 @@ TEST_CASE("sweep: a signal to stop keeps whole rows and nothing else", "[cli][sw
   std::string many = "1000000";
   for (int i = 1; i < 3000; ++i) many += "," + std::to_string(1000000 + i);
   const Ran ran = run_shell(
-      kFolder + "cd \"$d\"; \"$PACELINE\" sweep " + kGpt + " --over run.tokens=" + many +
+      kInFolder + "cd \"$d\"; \"$PACELINE\" sweep " + kGpt + " --over run.tokens=" + many +
       " --out x.jsonl >/dev/null & pid=$!; "
       "while [ \"$(wc -l <x.jsonl 2>/dev/null || echo 0)\" -lt 20 ]; do sleep 0.05; done; "
       "kill -TERM $pid; wait $pid; echo $?; ls -A; tail -n 1 x.jsonl");
@@ -92,7 +92,7 @@ TEST_CASE("sweep: a signal to stop keeps whole rows and nothing else", "[cli][sw
 
 TEST_CASE("sweep: an engine that crashes costs rows, not the sweep", "[cli][sweep]") {
   const Ran ran = run_shell("PACELINE_MODULES='" PACELINE_CRASHING_MODULES "' " +
-                            sweep(kLlama + " --over parallel.zero=2,9 --engine simgrid"));
+                            sweep(kLlama8b + " --over parallel.zero=2,9 --engine simgrid"));
   CHECK(ran.exit_code == 1);
   CHECK(ran.err.empty());
   CHECK_THAT(ran.out, Contains("1 bad input, 1 crashed") && Contains("signal 6 (Aborted)"));
@@ -111,17 +111,17 @@ TEST_CASE("sweep: shared links in every point", "[cli][sweep]") {
 }
 
 TEST_CASE("sweep: exit codes and messages", "[cli][sweep]") {
-  CHECK(run_program("sweep " + kLlama + " --over batch.micro=32,64").exit_code == 1);
+  CHECK(run_program("sweep " + kLlama8b + " --over batch.micro=32,64").exit_code == 1);
   const std::pair<std::string, const char*> cases[] = {
-      {kLlama, "--over"},
-      {kLlama + " --over parallel.tp", "is no path=a,b,c"},
-      {kLlama + " --over parallel.tpp=1,2", "did you mean 'tp'?"},
-      {kLlama + " --over parallel.tp=1,2 --over batch.micro=1 --zip", "equal length"},
-      {kLlama + " --over parallel.tp=1,2 --jobs 0", "--jobs"},
-      {kLlama + " --over parallel.tp=1,2 --out x.txt", "neither in .csv nor in .jsonl"},
-      {kLlama + " --over parallel.tp=1,2 --out /no/such/folder/x.csv", "/no/such/folder"},
-      {kLlama + " --over parallel.tp=1,2 --resume /no/such.jsonl", "no such file"},
-      {kLlama + " --over parallel.tp=1,2 --engine simgird", "did you mean 'simgrid'?"},
+      {kLlama8b, "--over"},
+      {kLlama8b + " --over parallel.tp", "is no path=a,b,c"},
+      {kLlama8b + " --over parallel.tpp=1,2", "did you mean 'tp'?"},
+      {kLlama8b + " --over parallel.tp=1,2 --over batch.micro=1 --zip", "equal length"},
+      {kLlama8b + " --over parallel.tp=1,2 --jobs 0", "--jobs"},
+      {kLlama8b + " --over parallel.tp=1,2 --out x.txt", "neither in .csv nor in .jsonl"},
+      {kLlama8b + " --over parallel.tp=1,2 --out /no/such/folder/x.csv", "/no/such/folder"},
+      {kLlama8b + " --over parallel.tp=1,2 --resume /no/such.jsonl", "no such file"},
+      {kLlama8b + " --over parallel.tp=1,2 --engine simgird", "did you mean 'simgrid'?"},
       {"/no/such.yaml --over parallel.tp=1,2", "no such file"},
   };
   for (const auto& [arguments, expected] : cases) {
@@ -135,8 +135,9 @@ TEST_CASE("sweep: exit codes and messages", "[cli][sweep]") {
 }
 
 TEST_CASE("sweep: without the SimGrid module the engine is missing", "[cli][sweep]") {
-  const Ran ran = run_shell(kFolder + "cp \"$PACELINE\" \"$d/paceline\" && \"$d/paceline\" sweep " +
-                            kLlama + " --over parallel.zero=2,3 --engine simgrid");
+  const Ran ran =
+      run_shell(kInFolder + "cp \"$PACELINE\" \"$d/paceline\" && \"$d/paceline\" sweep " +
+                kLlama8b + " --over parallel.zero=2,3 --engine simgrid");
   CHECK(ran.exit_code == 3);
   CHECK(count_lines(ran.err) == 1);
 }

@@ -23,7 +23,7 @@ std::string file_name(const Schedule& schedule, const PipelineShape& shape) {
          std::to_string(shape.chunks) + "_m" + std::to_string(shape.microbatches) + ".txt";
 }
 
-std::string read(const std::filesystem::path& path) {
+std::string read_golden(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
@@ -51,7 +51,7 @@ TEST_CASE("programs are the recorded ones", "[golden]") {
       if (update != nullptr && std::string(update) == "1") {
         std::ofstream(folder / name, std::ios::binary) << to_text(program);
       }
-      const std::string recorded = read(folder / name);
+      const std::string recorded = read_golden(folder / name);
       CHECK(to_text(program) == recorded);
       CHECK(parse_program(recorded, name) == program);
     }

@@ -22,7 +22,7 @@ namespace {
 
 const fs::path kSource = PACELINE_SOURCE;
 
-std::string read(const fs::path& path) {
+std::string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
@@ -95,7 +95,7 @@ TEST_CASE("results of the examples are the recorded ones", "[golden]") {
       fs::create_directories(folder);
       std::ofstream(folder / name, std::ios::binary) << result;
     }
-    CHECK(result == read(folder / name));
+    CHECK(result == read_file(folder / name));
   }
   CHECK(expected.size() >= 8);
   for (const auto& entry : fs::directory_iterator(folder)) {

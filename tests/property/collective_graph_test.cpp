@@ -44,7 +44,7 @@ ChunkedCollective on_star(ChunkedCollective c, double bandwidth) {
   return c;
 }
 
-std::vector<double> bytes_by_link(const TaskGraph& graph) {
+std::vector<double> bytes_of_links(const TaskGraph& graph) {
   std::vector<double> bytes(graph.network.links.size(), 0);
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Transfer* transfer = graph.network.transfer(t);
@@ -99,7 +99,7 @@ TEST_CASE("chunked collectives put on every link what the closed form says", "[n
       CAPTURE(models::to_text(op), n);
       CHECK(static_cast<std::int64_t>(graph.tasks.size()) == message_count(make(op, algorithm, n)));
       const double expected = models::bytes_sent_per_rank(op, base::Bytes(kBytes), n).value;
-      for (const double bytes : bytes_by_link(graph)) {
+      for (const double bytes : bytes_of_links(graph)) {
         CHECK(bytes == Approx(expected).epsilon(1e-12));
       }
     }
@@ -112,7 +112,7 @@ TEST_CASE("no rank sends or receives more than twice the array in a double tree"
         on_star(make(CollectiveOp::AllReduce, CollectiveAlgorithm::Tree, n, 4), kRate));
     double sum = 0;
     CAPTURE(n);
-    for (const double bytes : bytes_by_link(graph)) {
+    for (const double bytes : bytes_of_links(graph)) {
       CHECK(bytes <= 2 * kBytes * (1 + 1e-12));
       CHECK(bytes > 0);
       sum += bytes;

@@ -40,20 +40,20 @@ constexpr Machine kMachines[] = {
     {"nvlink3-nvswitch", "hdr200", "ampere", 4, true},
     {"pcie4-x16", "hdr200", "ada", 2, true},
 };
-struct Shape {
+struct GroupShape {
   int domains, per_domain;
 };
-constexpr Shape kShapes[] = {{1, 2}, {1, 4}, {1, 5},  {1, 8},   {2, 1},     {2, 8},
-                             {3, 4}, {4, 8}, {64, 1}, {128, 8}, {12500, 8}, {100000, 1}};
+constexpr GroupShape kShapes[] = {{1, 2}, {1, 4}, {1, 5},  {1, 8},   {2, 1},     {2, 8},
+                                  {3, 4}, {4, 8}, {64, 1}, {128, 8}, {12500, 8}, {100000, 1}};
 
 /// Owns the links a group points to.
-struct Case {
+struct GroupCase {
   Link intra, network;
   CollectiveTable table;
   CollectiveGroup group;
   std::string name;
 
-  Case(const Machine& m, const Shape& s)
+  GroupCase(const Machine& m, const GroupShape& s)
       : intra(read_link(m.intra)), network(read_link(m.network)) {
     network.sharp = m.sharp;
     group.ranks = s.domains * s.per_domain;
@@ -67,8 +67,8 @@ struct Case {
     name = std::string(m.intra) + " + " + m.network + " " + std::to_string(s.domains) + "x" +
            std::to_string(s.per_domain);
   }
-  Case(const Case&) = delete;
-  Case& operator=(const Case&) = delete;
+  GroupCase(const GroupCase&) = delete;
+  GroupCase& operator=(const GroupCase&) = delete;
 
   void use_table() {
     table = read_collective_table(intra, group.generation);
@@ -97,8 +97,8 @@ double worst_fall(CollectiveOp op, const CollectiveGroup& g, const NcclRelease& 
 TEST_CASE("collective times are finite, positive and never fall with size", "[collective]") {
   const bool tables = GENERATE(false, true);
   for (const Machine& m : kMachines)
-    for (const Shape& s : kShapes) {
-      Case c(m, s);
+    for (const GroupShape& s : kShapes) {
+      GroupCase c(m, s);
       if (tables) c.use_table();
       for (const NcclRelease& release : nccl_releases())
         for (const CollectiveOp op : kOps) {
@@ -113,8 +113,8 @@ TEST_CASE("more bandwidth and less latency never make a collective slower", "[co
   const double factor = GENERATE(1.01, 1.5, 4.0);
   const int change = GENERATE(0, 1, 2, 3);
   for (const Machine& m : kMachines)
-    for (const Shape& s : kShapes) {
-      Case slow(m, s), fast(m, s);
+    for (const GroupShape& s : kShapes) {
+      GroupCase slow(m, s), fast(m, s);
       if (change == 0) fast.intra.bandwidth *= factor;
       if (change == 1) fast.network.bandwidth *= factor;
       if (change == 2) fast.network.latency *= 1 / factor;
@@ -132,8 +132,8 @@ TEST_CASE("more bandwidth and less latency never make a collective slower", "[co
 TEST_CASE("gathering and scattering never beat the wire", "[collective]") {
   const NcclRelease& release = nccl_release("2.27");
   for (const Machine& m : kMachines)
-    for (const Shape& s : kShapes) {
-      Case c(m, s);
+    for (const GroupShape& s : kShapes) {
+      GroupCase c(m, s);
       for (const CollectiveOp op : {CollectiveOp::AllGather, CollectiveOp::ReduceScatter}) {
         const double sent = bytes_sent_per_rank(op, base::Bytes(1e9), c.group.ranks).value;
         const double wire = s.domains == 1
@@ -148,8 +148,8 @@ TEST_CASE("gathering and scattering never beat the wire", "[collective]") {
 TEST_CASE("restricting algorithms or protocols never makes an all-reduce faster", "[collective]") {
   const NcclRelease& release = nccl_release("2.21");
   for (const Machine& m : kMachines)
-    for (const Shape& s : kShapes) {
-      Case c(m, s);
+    for (const GroupShape& s : kShapes) {
+      GroupCase c(m, s);
       for (double bytes = 8; bytes < 1e11; bytes *= 11) {
         CollectiveGroup g = c.group;
         const double all = seconds(CollectiveOp::AllReduce, bytes, g, release);
@@ -171,7 +171,7 @@ TEST_CASE("restricting algorithms or protocols never makes an all-reduce faster"
 TEST_CASE("more sharers of the ports never help", "[collective]") {
   const NcclRelease& release = nccl_release("2.21");
   for (const Machine& m : kMachines) {
-    Case c(m, {4, 1});
+    GroupCase c(m, {4, 1});
     for (const CollectiveOp op : kOps)
       for (double bytes = 1; bytes < 1e12; bytes *= 13) {
         CollectiveGroup alone = c.group, shared = c.group;

@@ -61,7 +61,7 @@ double worst_difference(const Timeline& a, const Timeline& b) {
 }
 
 /// The links between two hosts of a network, both ways apart.
-struct Shape {
+struct NetShape {
   int hosts = 0;
   std::vector<std::vector<std::uint32_t>> up, down;  ///< by host: to and from the core
   /// Extra links between the parts of two hosts, by (part of a, part of b); empty: none.
@@ -82,8 +82,8 @@ struct Shape {
 
 /// Star: one link up and down per host. Fat tree: leaves with half of the bandwidth above them.
 /// Dragonfly: one narrow link between each two groups, reached through the group's routers.
-Shape make_shape(TaskGraph& graph, const std::string& kind, int hosts) {
-  Shape shape;
+NetShape make_shape(TaskGraph& graph, const std::string& kind, int hosts) {
+  NetShape shape;
   shape.hosts = hosts;
   const int part_size = kind == "star" ? hosts : 8;
   const int parts = hosts / part_size;
@@ -113,7 +113,7 @@ Shape make_shape(TaskGraph& graph, const std::string& kind, int hosts) {
 /// `concurrent` chains of transfers between random hosts; sizes differ, many start together.
 TaskGraph random_traffic(base::Rng& rng, const std::string& kind, int concurrent) {
   TaskGraph graph;
-  const Shape shape = make_shape(graph, kind, 64);
+  const NetShape shape = make_shape(graph, kind, 64);
   graph.lanes.resize(static_cast<std::size_t>(concurrent));
   const auto host = [&] { return static_cast<int>(rng.below(64)); };
   for (int round = 0; round < 3; ++round) {

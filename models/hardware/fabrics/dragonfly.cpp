@@ -8,7 +8,15 @@ namespace paceline::models::fabrics {
 namespace {
 
 /// Layout of Fabric::shape. Groups are numbered by those built, routers by all of a group.
-enum Shape { kRouters, kLinks, kFirstRouter, kFirstLocal, kFirstGlobal, kGroups, kGroupNumbers };
+enum DragonflyShape {
+  kRouters,
+  kLinks,
+  kFirstRouter,
+  kFirstLocal,
+  kFirstGlobal,
+  kGroups,
+  kGroupNumbers
+};
 
 int wires_in_group(int routers) { return routers * (routers - 1); }
 

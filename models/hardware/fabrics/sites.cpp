@@ -9,7 +9,7 @@ namespace {
 
 /// Layout of Fabric::shape: sites and zones, the vertex of the first, the wire of the first WAN
 /// link, then FabricSpec::via.
-enum Shape { kSites, kFirstSite, kFirstWan, kVia };
+enum SitesShape { kSites, kFirstSite, kFirstWan, kVia };
 
 /// Back from the end along the last link of every way.
 void over_wan(const Fabric& fabric, int from_device, int to_device, std::vector<int>& route) {

@@ -6,9 +6,9 @@
 /// A small run written by hand: two pipeline ranks of four devices each, three microbatches of
 /// 1F1B, one data-parallel all-reduce and the optimizer. Forwards take 10 ms, backwards 20 ms,
 /// messages 1 ms.
-namespace paceline::tests {
+namespace tests {
 
-models::Scenario example_scenario();
-sim::Prediction example_prediction();
+paceline::models::Scenario example_scenario();
+paceline::sim::Prediction example_prediction();
 
-}  // namespace paceline::tests
+}  // namespace tests

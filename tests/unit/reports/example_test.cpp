@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-namespace paceline::tests {
+namespace tests {
 
 namespace {
 
+using namespace paceline;
 using sim::MemoryPart;
 using sim::Part;
 using sim::Stream;
@@ -205,10 +206,10 @@ sim::Prediction example_prediction() {
   return p;
 }
 
-}  // namespace paceline::tests
+}  // namespace tests
 
 TEST_CASE("the example's breakdown adds up to its step time", "[reports]") {
-  const auto p = paceline::tests::example_prediction();
+  const auto p = tests::example_prediction();
   double sum = 0;
   for (const double part : p.result.breakdown) sum += part;
   CHECK(sum == Approx(p.result.step_time));

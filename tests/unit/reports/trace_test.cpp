@@ -26,7 +26,7 @@ struct Trace {
 
 Trace trace_of(const sim::Prediction& prediction) {
   Trace trace;
-  const auto answer = reports::make_answer(paceline::tests::example_scenario(), prediction, "c");
+  const auto answer = reports::make_answer(tests::example_scenario(), prediction, "c");
   trace.count =
       reports::write_trace(answer, prediction, [&](std::string_view part) { trace.text += part; });
   trace.document = base::parse_json(trace.text, "trace.json");
@@ -72,7 +72,7 @@ std::map<Thread, std::vector<Slice>> slices_of(const Trace& trace) {
 }  // namespace
 
 TEST_CASE("a trace is JSON whose events all have a phase, a process and a thread", "[reports]") {
-  const Trace trace = trace_of(paceline::tests::example_prediction());
+  const Trace trace = trace_of(tests::example_prediction());
   CHECK(trace.events().size() == trace.count);
   for (const auto& event : trace.events()) {
     const std::string phase = text_at(event, "ph");
@@ -84,7 +84,7 @@ TEST_CASE("a trace is JSON whose events all have a phase, a process and a thread
 }
 
 TEST_CASE("every thread of a trace is named and its slices never overlap", "[reports]") {
-  const Trace trace = trace_of(paceline::tests::example_prediction());
+  const Trace trace = trace_of(tests::example_prediction());
   std::set<Thread> named;
   std::set<std::string> processes;
   for (const auto& event : trace.events()) {
@@ -109,7 +109,7 @@ TEST_CASE("every thread of a trace is named and its slices never overlap", "[rep
 }
 
 TEST_CASE("slices carry stage, microbatch and bytes", "[reports]") {
-  const Trace trace = trace_of(paceline::tests::example_prediction());
+  const Trace trace = trace_of(tests::example_prediction());
   int actions = 0, messages = 0;
   for (const auto& event : trace.events()) {
     if (text_at(event, "ph") != "X") continue;
@@ -128,7 +128,7 @@ TEST_CASE("slices carry stage, microbatch and bytes", "[reports]") {
 }
 
 TEST_CASE("flow arrows come in pairs that lie inside slices of different processes", "[reports]") {
-  const Trace trace = trace_of(paceline::tests::example_prediction());
+  const Trace trace = trace_of(tests::example_prediction());
   const auto slices = slices_of(trace);
   std::map<std::string, const base::Value*> begins, ends;
   const auto inside = [&](const base::Value& event) {
@@ -158,7 +158,7 @@ TEST_CASE("flow arrows come in pairs that lie inside slices of different process
 }
 
 TEST_CASE("memory counters start at what is resident and end there", "[reports]") {
-  const Trace trace = trace_of(paceline::tests::example_prediction());
+  const Trace trace = trace_of(tests::example_prediction());
   std::map<Thread, std::vector<double>> series;  // pid, name
   for (const auto& event : trace.events()) {
     if (text_at(event, "ph") != "C") continue;
@@ -173,8 +173,7 @@ TEST_CASE("memory counters start at what is resident and end there", "[reports]"
 }
 
 TEST_CASE("the same prediction gives the same trace", "[reports]") {
-  CHECK(trace_of(paceline::tests::example_prediction()).text ==
-        trace_of(paceline::tests::example_prediction()).text);
+  CHECK(trace_of(tests::example_prediction()).text == trace_of(tests::example_prediction()).text);
 }
 
 TEST_CASE("collectives inside actions have rows of their own", "[reports]") {

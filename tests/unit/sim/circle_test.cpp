@@ -69,7 +69,7 @@ std::size_t fewest_waits(const Program& program) {
   return best;
 }
 
-std::string error_of(const Program& program) {
+std::string verify_error(const Program& program) {
   return ::tests::message_of([&] { verify(program); });
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("the circle named is a circle, and none is shorter", "[sim]") {
     const Program program = shuffled(seed);
     INFO(to_text(program));
     const std::size_t fewest = fewest_waits(program);
-    REQUIRE(error_of(program).empty() == (fewest == 0));
+    REQUIRE(verify_error(program).empty() == (fewest == 0));
     if (fewest == 0) continue;
     ++circles;
     const ActionIndex index(program);
@@ -108,7 +108,7 @@ TEST_CASE("of two circles the shorter is named", "[sim]") {
       "program stages=3 microbatches=2 slices=1\npass F down\npass BW up reads F frees F\n"
       "rank 0: 0F0 0BW0 0F1 0BW1\nrank 1: 1F1 1BW1 1F0 1BW0\nrank 2: 2F0 2BW1 2F1 2BW0\n",
       "t");
-  CHECK_THAT(error_of(program),
+  CHECK_THAT(verify_error(program),
              Catch::Matchers::Contains("rank 2 waits for itself for ever; 2BW1 (rank 2, position "
                                        "1) waits for 2F1 (rank 2, position 2), behind 2BW1"));
 }
@@ -126,5 +126,5 @@ TEST_CASE("a circle of many ranks is cut", "[sim]") {
     action.pass = static_cast<std::uint8_t>(r);
     program.order.push_back({action});
   }
-  CHECK_THAT(error_of(program), Catch::Matchers::Contains("and 4 more waits close the circle"));
+  CHECK_THAT(verify_error(program), Catch::Matchers::Contains("and 4 more waits close the circle"));
 }

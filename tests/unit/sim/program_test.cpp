@@ -19,7 +19,7 @@ const char* const kText =
     "rank 1: (1F0&1B0&1W0)\n"
     "rank 2:\n";
 
-std::string error_of(std::string_view text) {
+std::string parse_error(std::string_view text) {
   return ::tests::message_of([&] { parse_program(text, "p.txt"); });
 }
 
@@ -59,36 +59,40 @@ TEST_CASE("comments, blank lines and odd spacing do not matter", "[sim]") {
 TEST_CASE("a malformed program names the place and what would be right", "[sim]") {
   using Catch::Matchers::Contains;
   using Catch::Matchers::StartsWith;
-  CHECK_THAT(error_of(""), StartsWith("p.txt:1:1: the text is empty"));
-  CHECK_THAT(error_of("pass F down"), StartsWith("p.txt:1:1: the text does not begin with"));
-  CHECK_THAT(error_of("program stages=2 microbatches=x"),
+  CHECK_THAT(parse_error(""), StartsWith("p.txt:1:1: the text is empty"));
+  CHECK_THAT(parse_error("pass F down"), StartsWith("p.txt:1:1: the text does not begin with"));
+  CHECK_THAT(parse_error("program stages=2 microbatches=x"),
              StartsWith("p.txt:1:31: expected a microbatches number"));
-  CHECK_THAT(error_of("program stages=0 microbatches=1 slices=1"),
+  CHECK_THAT(parse_error("program stages=0 microbatches=1 slices=1"),
              StartsWith("p.txt:1:16: stages '0' is out of range"));
-  CHECK_THAT(error_of("program stages=2 slices=1"),
+  CHECK_THAT(parse_error("program stages=2 slices=1"),
              StartsWith("p.txt:1:18: expected microbatches="));
-  CHECK_THAT(error_of(kHead + "rank 0: 0F0 2F0"),
+  CHECK_THAT(parse_error(kHead + "rank 0: 0F0 2F0"),
              StartsWith("p.txt:3:13: stage '2' is out of range"));
-  CHECK_THAT(error_of(kHead + "rank 0: 0F3"), Contains("it lies between 0 and 2"));
-  CHECK_THAT(error_of(kHead + "rank 0: 0F99999999999999999999"), Contains("out of range"));
-  CHECK_THAT(error_of(kHead + "rank 0: 0F0.1"), StartsWith("p.txt:3:13: slice '1'"));
-  CHECK_THAT(error_of(kHead + "rank 0: 0G0"), StartsWith("p.txt:3:10: unknown pass 'G'; valid: F"));
-  CHECK_THAT(error_of(kHead + "rank 0: 00"), StartsWith("p.txt:3:11: expected the name of a pass"));
-  CHECK_THAT(error_of(kHead + "rank 0: 0F01F0"), StartsWith("p.txt:3:13: expected a blank"));
-  CHECK_THAT(error_of(kHead + "rank 0: (0F0 1F0)"), StartsWith("p.txt:3:13: expected '&' or ')'"));
-  CHECK_THAT(error_of(kHead + "rank 0: (0F0)"), StartsWith("p.txt:3:13: a fused group of one"));
-  CHECK_THAT(error_of(kHead + "rank 1: 0F0"),
+  CHECK_THAT(parse_error(kHead + "rank 0: 0F3"), Contains("it lies between 0 and 2"));
+  CHECK_THAT(parse_error(kHead + "rank 0: 0F99999999999999999999"), Contains("out of range"));
+  CHECK_THAT(parse_error(kHead + "rank 0: 0F0.1"), StartsWith("p.txt:3:13: slice '1'"));
+  CHECK_THAT(parse_error(kHead + "rank 0: 0G0"),
+             StartsWith("p.txt:3:10: unknown pass 'G'; valid: F"));
+  CHECK_THAT(parse_error(kHead + "rank 0: 00"),
+             StartsWith("p.txt:3:11: expected the name of a pass"));
+  CHECK_THAT(parse_error(kHead + "rank 0: 0F01F0"), StartsWith("p.txt:3:13: expected a blank"));
+  CHECK_THAT(parse_error(kHead + "rank 0: (0F0 1F0)"),
+             StartsWith("p.txt:3:13: expected '&' or ')'"));
+  CHECK_THAT(parse_error(kHead + "rank 0: (0F0)"), StartsWith("p.txt:3:13: a fused group of one"));
+  CHECK_THAT(parse_error(kHead + "rank 1: 0F0"),
              StartsWith("p.txt:3:6: rank 1 is out of order; expected rank 0"));
-  CHECK_THAT(error_of(kHead + "rank 0 0F0"), StartsWith("p.txt:3:7: expected ':'"));
-  CHECK_THAT(error_of(kHead + "rank 0: 0F0\npass B up"),
+  CHECK_THAT(parse_error(kHead + "rank 0 0F0"), StartsWith("p.txt:3:7: expected ':'"));
+  CHECK_THAT(parse_error(kHead + "rank 0: 0F0\npass B up"),
              StartsWith("p.txt:4:1: unexpected 'pass'"));
-  CHECK_THAT(error_of(kHead + "pass F up"), StartsWith("p.txt:3:6: pass F is listed twice"));
-  CHECK_THAT(error_of(kHead + "pass B2 up"),
+  CHECK_THAT(parse_error(kHead + "pass F up"), StartsWith("p.txt:3:6: pass F is listed twice"));
+  CHECK_THAT(parse_error(kHead + "pass B2 up"),
              StartsWith("p.txt:3:6: the name of a pass is made of letters"));
-  CHECK_THAT(error_of(kHead + "pass B sideways"),
+  CHECK_THAT(parse_error(kHead + "pass B sideways"),
              StartsWith("p.txt:3:8: unknown direction 'sideways'; valid: down"));
-  CHECK_THAT(error_of(kHead + "pass B up reads F,G\n"), StartsWith("p.txt:3:19: unknown pass 'G'"));
-  CHECK_THAT(error_of(kHead + "pass B up writes F\n"),
+  CHECK_THAT(parse_error(kHead + "pass B up reads F,G\n"),
+             StartsWith("p.txt:3:19: unknown pass 'G'"));
+  CHECK_THAT(parse_error(kHead + "pass B up writes F\n"),
              StartsWith("p.txt:3:11: unexpected 'writes'"));
 }
 

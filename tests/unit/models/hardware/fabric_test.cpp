@@ -14,7 +14,7 @@ using models::Fabric;
 
 namespace {
 
-Cluster read(const std::string& yaml) {
+Cluster read_fabric(const std::string& yaml) {
   const base::Document document = base::parse_yaml("cluster: " + yaml, "s.yaml");
   base::Fields fields(document, document.root);
   return models::read_cluster(fields.map("cluster"));
@@ -59,7 +59,7 @@ double latency_of(const Fabric& f, int from, int to) {
 }  // namespace
 
 TEST_CASE("a message takes the innermost link both ends share, else the network", "[models]") {
-  const Fabric f = models::make_fabric(read("{preset: lumi, nodes: 3}"));
+  const Fabric f = models::make_fabric(read_fabric("{preset: lumi, nodes: 3}"));
   CHECK(names(f, 0, 0).empty());
   CHECK(names(f, 0, 1) == "n0.g0>n0.xgmi2.0 n0.xgmi2.0>n0.g1");
   CHECK(names(f, 1, 2) == "n0.g1>n0.xgmi n0.xgmi>n0.g2");
@@ -68,11 +68,11 @@ TEST_CASE("a message takes the innermost link both ends share, else the network"
 }
 
 TEST_CASE("ports are shared by neighbours or bundled for one device", "[models]") {
-  const Cluster few = read("{preset: internevo-a100, nodes: 2}");
+  const Cluster few = read_fabric("{preset: internevo-a100, nodes: 2}");
   const Fabric f = models::make_fabric(few);
   CHECK(names(f, 2, 8) == "n0.g2>n0.nic1 n0.nic1>switch switch>n1.nic0 n1.nic0>n1.g0");
   CHECK(names(f, 3, 8).starts_with("n0.g3>n0.nic1 "));
-  const Cluster many = read("{preset: p5, nodes: 2}");  // 32 ports for 8 devices
+  const Cluster many = read_fabric("{preset: p5, nodes: 2}");  // 32 ports for 8 devices
   const Fabric g = models::make_fabric(many);
   const int wire = models::route(g, 0, 8)[1];
   CHECK(g.wires[static_cast<std::size_t>(wire)].bandwidth.value ==
@@ -80,14 +80,15 @@ TEST_CASE("ports are shared by neighbours or bundled for one device", "[models]"
 }
 
 TEST_CASE("racks share one device switch over their nodes", "[models]") {
-  const Fabric f = models::make_fabric(read("{preset: gb200-nvl72, nodes: 20}"));
+  const Fabric f = models::make_fabric(read_fabric("{preset: gb200-nvl72, nodes: 20}"));
   CHECK(names(f, 0, 71) == "n0.g0>rack0.nvswitch rack0.nvswitch>n17.g3");
   CHECK(models::route(f, 0, 72).size() == 4);
   check_routes(f);
 }
 
 TEST_CASE("nodes_per_switch and oversubscription make leaves with a trunk", "[models]") {
-  const Cluster c = read("{preset: dgx-h100, nodes: 6, nodes_per_switch: 4, oversubscription: 2}");
+  const Cluster c =
+      read_fabric("{preset: dgx-h100, nodes: 6, nodes_per_switch: 4, oversubscription: 2}");
   const Fabric f = models::make_fabric(c);
   CHECK(names(f, 0, 8) == "n0.g0>n0.nic0 n0.nic0>leaf0 leaf0>n1.nic0 n1.nic0>n1.g0");
   CHECK(names(f, 0, 32).find(" leaf0>spine spine>leaf1 ") != std::string::npos);
@@ -98,7 +99,7 @@ TEST_CASE("nodes_per_switch and oversubscription make leaves with a trunk", "[mo
 }
 
 TEST_CASE("only the nodes used are built", "[models]") {
-  const Cluster c = read("{preset: selene}");
+  const Cluster c = read_fabric("{preset: selene}");
   const std::vector<int> used{500, 3};
   const Fabric f = models::make_fabric(c, used);
   CHECK(f.vertices.size() == 2 * (8 + 1 + 8) + 1);
@@ -131,12 +132,13 @@ TEST_CASE("every preset gives a fabric whose names are unique and whose latencie
 
 namespace {
 
-const std::string kNode =
+const std::string kHalfRate =
     "node: {device: h100-sxm, devices: 2, link: nvlink4-nvswitch, network: {spec: ndr400, "
     "efficiency: 0.5}, ports: 2, host: intel}";
 
 Cluster with(int nodes, const std::string& fabric) {
-  return read("{" + kNode + ", nodes: " + std::to_string(nodes) + ", fabric: " + fabric + "}");
+  return read_fabric("{" + kHalfRate + ", nodes: " + std::to_string(nodes) + ", fabric: " + fabric +
+                     "}");
 }
 
 double rate(const Fabric& f, const std::string& wire) {
@@ -256,7 +258,7 @@ TEST_CASE("zones join the sites that lie in them", "[models]") {
 
 TEST_CASE("a tree of PCI Express: root ports are shared, ports are reached through it",
           "[models]") {
-  const Fabric f = models::make_fabric(read("{preset: t4-8-dual-root, nodes: 2}"));
+  const Fabric f = models::make_fabric(read_fabric("{preset: t4-8-dual-root, nodes: 2}"));
   check_routes(f);
   CHECK(names(f, 0, 3) == "n0.g0>n0.pcie0 n0.pcie0>n0.g3");
   CHECK(names(f, 1, 6) ==
@@ -290,13 +292,13 @@ TEST_CASE("the bisection of a fat tree is its trunks, of one node its switch", "
   const Fabric f =
       models::make_fabric(with(8, "{kind: fat-tree, nodes_per_leaf: 4, oversubscription: 2}"));
   CHECK(models::bisection_bandwidth(f).value == Approx(4 * 2 * 25e9 / 2));
-  const Cluster one = read("{preset: dgx-h100}");
+  const Cluster one = read_fabric("{preset: dgx-h100}");
   CHECK(models::bisection_bandwidth(models::make_fabric(one)).value ==
         Approx(4 * one.groups[0].levels[0].link.rate().value));
 }
 
 TEST_CASE("routes over 1024 nodes are found one by one", "[models]") {
-  const Fabric f = models::make_fabric(read("{preset: frontier, nodes: 1024}"));
+  const Fabric f = models::make_fabric(read_fabric("{preset: frontier, nodes: 1024}"));
   std::size_t wires = 0;
   constexpr int kRoutes = 100'000;  // 0.3 to 0.7 us each; a search of the graph would take minutes
   for (int i = 0; i < kRoutes; ++i)

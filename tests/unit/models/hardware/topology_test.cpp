@@ -12,9 +12,9 @@ namespace {
 
 const std::string kFolder = PACELINE_SOURCE "/tests/data/topology/";
 
-NodeTopology read(const std::string& name) { return models::read_topology(kFolder + name); }
+NodeTopology read_shared(const std::string& name) { return models::read_topology(kFolder + name); }
 
-std::string error_of(const std::string& text) {
+std::string topology_error(const std::string& text) {
   try {
     models::parse_topology(text, "node.txt");
   } catch (const base::Error& e) {
@@ -23,8 +23,8 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-void check_error(const std::string& text, const std::string& expected) {
-  const std::string error = error_of(text);
+void check_topology_error(const std::string& text, const std::string& expected) {
+  const std::string error = topology_error(text);
   INFO(text << "\n" << error);
   CHECK(error.find(expected) != std::string::npos);
   CHECK(error.find("node.txt") == 0);
@@ -52,7 +52,7 @@ using List = std::vector<int>;
 }  // namespace
 
 TEST_CASE("NCCL's topology: devices, NVLinks to switches, ports and PCIe", "[models]") {
-  const NodeTopology node = read("h100-8-nccl.xml");
+  const NodeTopology node = read_shared("h100-8-nccl.xml");
   CHECK(node.devices == 8);
   CHECK(node.nvlinks == 18);
   CHECK(node.nvswitch);
@@ -62,7 +62,7 @@ TEST_CASE("NCCL's topology: devices, NVLinks to switches, ports and PCIe", "[mod
   CHECK(node.port_switch == List{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7});
   CHECK(node.switch_socket == List{0, 0, 0, 0, 1, 1, 1, 1});
 
-  const NodeTopology bare = read("a100-8-virtual.xml");
+  const NodeTopology bare = read_shared("a100-8-virtual.xml");
   CHECK(bare.devices == 8);
   CHECK(bare.ports == 8);
   CHECK(bare.nvlinks == 0);
@@ -72,7 +72,7 @@ TEST_CASE("NCCL's topology: devices, NVLinks to switches, ports and PCIe", "[mod
 }
 
 TEST_CASE("nvidia-smi's table: tabs or spaces, colours, ports, legends", "[models]") {
-  const NodeTopology node = read("h200-8-nics.txt");
+  const NodeTopology node = read_shared("h200-8-nics.txt");
   CHECK(node.devices == 8);
   CHECK(node.ports == 8);
   CHECK(node.nvlinks == 18);
@@ -82,19 +82,19 @@ TEST_CASE("nvidia-smi's table: tabs or spaces, colours, ports, legends", "[model
   CHECK(node.switch_socket == List{0, 0, 1, 1});
   CHECK(node.host.empty());
 
-  const NodeTopology spaces = read("a100-8-spaces.txt");
+  const NodeTopology spaces = read_shared("a100-8-spaces.txt");
   CHECK(spaces.nvlinks == 12);
   CHECK(spaces.nvswitch);
   CHECK(spaces.ports == 0);
   CHECK(spaces.switch_socket == List{0, 0, 0, 0, 1, 1, 1, 1});
 
-  const NodeTopology two = read("two-gpus-host-bridge.txt");
+  const NodeTopology two = read_shared("two-gpus-host-bridge.txt");
   CHECK(two.devices == 2);
   CHECK(two.nvlinks == 0);
   CHECK(two.device_switch == List{0, 1});
   CHECK(two.switch_socket == List{0, 0});
 
-  const NodeTopology direct = read("a100-4-direct.txt");
+  const NodeTopology direct = read_shared("a100-4-direct.txt");
   CHECK(direct.nvlinks == 12);  // four to each of three others
   CHECK_FALSE(direct.nvswitch);
   CHECK(direct.ports == 1);
@@ -102,38 +102,42 @@ TEST_CASE("nvidia-smi's table: tabs or spaces, colours, ports, legends", "[model
 }
 
 TEST_CASE("what is wrong with a topology is said where it stands", "[models]") {
-  check_error("", "no table of GPUs");
-  check_error("hello\nworld\n", "no table of GPUs");
-  check_error(" GPU0 GPU1\nGPU0 X NV4\n", "'GPU1' has a column and no row");
-  check_error(" GPU0 GPU1\nGPU0 X NV4\nGPU1 NV2 X\n", "node.txt:3:1: 'GPU1' and 'GPU0' are joined");
-  check_error(" GPU0 GPU1\nGPU0 X\n", "node.txt:2:6: row of 1 cells for 2 columns");
-  check_error(" GPU0 GPU1\nGPU0 X QPI\nGPU1 QPI X\n", "node.txt:2:8: unknown connection 'QPI'");
-  check_error(" GPU0 GPU1\nGPU0 SYS X\n", "X stands where row and column meet");
-  check_error(" GPU0 GPU0\n", "'GPU0' stands twice");
-  check_error(" GPU0 GPU1\nGPU0 X SYS\nGPU0 X SYS\n", "has a second row");
-  check_error(" GPU0 GPU1 GPU2\nGPU0 X NV4 SYS\nGPU1 NV4 X SYS\nGPU2 SYS SYS X\n",
-              "'GPU2' has 0 NVLinks");
-  check_error("<a/>", "the root is 'a'");
-  check_error("<system>", "node.txt:1:1: element 'system' is not closed");
-  check_error("<system></cpu>", "node.txt:1:9: closes another element");
-  check_error("<system/><system/>", "second root");
-  check_error("<system>text</system>", "node.txt:1:9: text outside of tags");
-  check_error("<!DOCTYPE x [<!ENTITY a \"b\">]><system/>", "document type");
-  check_error("<system a=\"&b;\"/>", "entity");
-  check_error("<system a=\"1\" a=\"2\"/>", "stands twice");
-  check_error("<system a=\"1/>", "is missing");
-  check_error("<system a=1/>", "is missing");
-  check_error("<system/>", "no GPU in it");
-  check_error("<system><gpus/></system>", "unknown element 'gpus'");
-  check_error("<system><pci class=\"0x030200\" busid=\"0\"/></system>", "outside of any <cpu>");
-  check_error("<system><cpu><pci class=\"0x030200\" busid=\"0\"/></cpu></system>", "'numaid'");
-  check_error(
+  check_topology_error("", "no table of GPUs");
+  check_topology_error("hello\nworld\n", "no table of GPUs");
+  check_topology_error(" GPU0 GPU1\nGPU0 X NV4\n", "'GPU1' has a column and no row");
+  check_topology_error(" GPU0 GPU1\nGPU0 X NV4\nGPU1 NV2 X\n",
+                       "node.txt:3:1: 'GPU1' and 'GPU0' are joined");
+  check_topology_error(" GPU0 GPU1\nGPU0 X\n", "node.txt:2:6: row of 1 cells for 2 columns");
+  check_topology_error(" GPU0 GPU1\nGPU0 X QPI\nGPU1 QPI X\n",
+                       "node.txt:2:8: unknown connection 'QPI'");
+  check_topology_error(" GPU0 GPU1\nGPU0 SYS X\n", "X stands where row and column meet");
+  check_topology_error(" GPU0 GPU0\n", "'GPU0' stands twice");
+  check_topology_error(" GPU0 GPU1\nGPU0 X SYS\nGPU0 X SYS\n", "has a second row");
+  check_topology_error(" GPU0 GPU1 GPU2\nGPU0 X NV4 SYS\nGPU1 NV4 X SYS\nGPU2 SYS SYS X\n",
+                       "'GPU2' has 0 NVLinks");
+  check_topology_error("<a/>", "the root is 'a'");
+  check_topology_error("<system>", "node.txt:1:1: element 'system' is not closed");
+  check_topology_error("<system></cpu>", "node.txt:1:9: closes another element");
+  check_topology_error("<system/><system/>", "second root");
+  check_topology_error("<system>text</system>", "node.txt:1:9: text outside of tags");
+  check_topology_error("<!DOCTYPE x [<!ENTITY a \"b\">]><system/>", "document type");
+  check_topology_error("<system a=\"&b;\"/>", "entity");
+  check_topology_error("<system a=\"1\" a=\"2\"/>", "stands twice");
+  check_topology_error("<system a=\"1/>", "is missing");
+  check_topology_error("<system a=1/>", "is missing");
+  check_topology_error("<system/>", "no GPU in it");
+  check_topology_error("<system><gpus/></system>", "unknown element 'gpus'");
+  check_topology_error("<system><pci class=\"0x030200\" busid=\"0\"/></system>",
+                       "outside of any <cpu>");
+  check_topology_error("<system><cpu><pci class=\"0x030200\" busid=\"0\"/></cpu></system>",
+                       "'numaid'");
+  check_topology_error(
       "<system><cpu numaid=\"0\"><pci class=\"0x030200\" busid=\"0\"/>"
       "<pci class=\"0x030200\" busid=\"0\"/></cpu></system>",
       "bus '0' stands twice");
   std::string deep = "<system>";
   for (int i = 0; i < 100'000; ++i) deep += "<pci class=\"0\">";
-  check_error(deep, "more than 64 levels");
+  check_topology_error(deep, "more than 64 levels");
 }
 
 TEST_CASE("a node described by its topology file", "[models]") {

@@ -12,7 +12,7 @@ using namespace paceline;
 
 namespace {
 
-std::string error_of(const std::string& more) {
+std::string jitter_error(const std::string& more) {
   try {
     ::tests::scenario_of(
         "model: {hidden: 1024, layers: 16, heads: 16, ffn: 4096, vocab: 32000}\n"
@@ -26,7 +26,7 @@ std::string error_of(const std::string& more) {
 }
 
 bool says(const std::string& more, const std::string& text) {
-  const std::string error = error_of(more);
+  const std::string error = jitter_error(more);
   CAPTURE(more, error, text);
   CHECK(error.find(text) != std::string::npos);
   CHECK(error.find('\n') == std::string::npos);

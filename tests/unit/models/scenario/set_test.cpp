@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "tests/unit/models/scenario/replaced.hpp"
 
 namespace fs = std::filesystem;
 using paceline::base::canonical_text;
@@ -19,13 +20,14 @@ using paceline::models::read_set;
 
 using Catch::Contains;
 using Catch::StartsWith;
+using tests::replaced;
 
 namespace {
 
 /// A set and its table in a folder of their own, removed at the end.
-class Files {
+class SetFiles {
  public:
-  Files(const std::string& yaml, const std::string& csv) {
+  SetFiles(const std::string& yaml, const std::string& csv) {
     static int count = 0;
     folder_ = fs::temp_directory_path() /
               ("paceline_set_test_" + std::to_string(::getpid()) + "_" + std::to_string(++count));
@@ -33,12 +35,12 @@ class Files {
     std::ofstream(folder_ / "s.yaml") << yaml;
     std::ofstream(folder_ / "s.csv") << csv;
   }
-  ~Files() {
+  ~SetFiles() {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
+  SetFiles(const SetFiles&) = delete;
+  SetFiles& operator=(const SetFiles&) = delete;
   std::string path() const { return (folder_ / "s.yaml").string(); }
   std::string folder() const { return folder_.string() + "/"; }
 
@@ -46,8 +48,8 @@ class Files {
   fs::path folder_;
 };
 
-std::string message(const std::string& yaml, const std::string& csv) {
-  const Files files(yaml, csv);
+std::string set_message(const std::string& yaml, const std::string& csv) {
+  const SetFiles files(yaml, csv);
   try {
     read_set(files.path());
   } catch (const paceline::base::Error& error) {
@@ -87,12 +89,6 @@ large,2,16,1,,,,oom
 large,2,16,1,,,,oom
 )";
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
 std::string scalar(const MeasuredSet& set, std::size_t row, const std::string& path) {
   const auto* value = find_path(set.rows[row].scenario.root, path);
   return value == nullptr ? "absent" : value->text;
@@ -101,7 +97,7 @@ std::string scalar(const MeasuredSet& set, std::size_t row, const std::string& p
 }  // namespace
 
 TEST_CASE("rows of a set become scenarios", "[models]") {
-  const Files files(kYaml, kCsv);
+  const SetFiles files(kYaml, kCsv);
   const MeasuredSet set = read_set(files.path());
   REQUIRE(set.rows.size() == 4);
   CHECK(set.rows[0].id == "small tp1");
@@ -118,7 +114,7 @@ TEST_CASE("rows of a set become scenarios", "[models]") {
 }
 
 TEST_CASE("measured cells become numbers, empty ones stay out", "[models]") {
-  const Files files(kYaml, kCsv);
+  const SetFiles files(kYaml, kCsv);
   const MeasuredSet set = read_set(files.path());
   CHECK(set.rows[0].measured.at("step_time_s").value == 1.5);
   CHECK(set.rows[2].measured.count("step_time_s") == 0);
@@ -129,7 +125,7 @@ TEST_CASE("measured cells become numbers, empty ones stay out", "[models]") {
 }
 
 TEST_CASE("an exclusion takes out its quantity only", "[models]") {
-  const Files files(kYaml, kCsv);
+  const SetFiles files(kYaml, kCsv);
   const MeasuredSet set = read_set(files.path());
   REQUIRE(set.exclusions.size() == 1);
   CHECK(set.exclusions[0].rows == 1);
@@ -139,7 +135,7 @@ TEST_CASE("an exclusion takes out its quantity only", "[models]") {
 }
 
 TEST_CASE("values of a row stand at its cells", "[models]") {
-  const Files files(kYaml, kCsv);
+  const SetFiles files(kYaml, kCsv);
   const MeasuredSet set = read_set(files.path());
   const auto& scenario = set.rows[1].scenario;
   CHECK(fs::path(scenario.file).filename() == "s.csv");
@@ -149,27 +145,28 @@ TEST_CASE("values of a row stand at its cells", "[models]") {
 }
 
 TEST_CASE("a broken set says where and what would be right", "[models]") {
-  CHECK_THAT(message(replaced(kYaml, "tp: tp", "tp: tq"), kCsv),
+  CHECK_THAT(set_message(replaced(kYaml, "tp: tp", "tp: tq"), kCsv),
              StartsWith("s.yaml:7:") && Contains("parallel.tp: s.csv has no column 'tq'"));
-  CHECK_THAT(message(replaced(kYaml, "gpus / 8", "gpus - 8"), kCsv), Contains("is no expression"));
-  CHECK(message(kYaml, replaced(kCsv, "250", "fast")) ==
+  CHECK_THAT(set_message(replaced(kYaml, "gpus / 8", "gpus - 8"), kCsv),
+             Contains("is no expression"));
+  CHECK(set_message(kYaml, replaced(kCsv, "250", "fast")) ==
         "s.csv:3:16: 'fast' is no number; write a plain decimal number or leave the cell empty");
-  CHECK_THAT(message(kYaml, replaced(kCsv, "small,", "tiny,")),
+  CHECK_THAT(set_message(kYaml, replaced(kCsv, "small,", "tiny,")),
              StartsWith("s.csv:2:1: no case for 'tiny'"));
-  CHECK_THAT(message(kYaml, replaced(kCsv, "oom", "dead")),
+  CHECK_THAT(set_message(kYaml, replaced(kCsv, "oom", "dead")),
              StartsWith("s.csv:4:17: 'dead' is no label of fits"));
-  CHECK_THAT(message(replaced(kYaml, "count: 1", "count: 2"), kCsv),
+  CHECK_THAT(set_message(replaced(kYaml, "count: 1", "count: 2"), kCsv),
              Contains("the rule takes out 1 rows, not 2"));
-  CHECK_THAT(message(replaced(kYaml, "set: s", "set: t"), kCsv),
+  CHECK_THAT(set_message(replaced(kYaml, "set: s", "set: t"), kCsv),
              StartsWith("s.yaml:1:") && Contains("a set carries the name of its file"));
-  CHECK_THAT(message(replaced(kYaml, "table: s.csv", "table: u.csv"), kCsv),
+  CHECK_THAT(set_message(replaced(kYaml, "table: s.csv", "table: u.csv"), kCsv),
              Contains("there is no file u.csv"));
-  CHECK_THAT(message(replaced(kYaml, "group_by", "grupo_by"), kCsv), Contains("group_by"));
-  CHECK_THAT(message(replaced(kYaml, "worst: 0.2", "wurst: 0.2"), kCsv), Contains("worst"));
-  CHECK_THAT(message(replaced(kYaml, "quantity: step_time_s", "quantity: step_s"), kCsv),
+  CHECK_THAT(set_message(replaced(kYaml, "group_by", "grupo_by"), kCsv), Contains("group_by"));
+  CHECK_THAT(set_message(replaced(kYaml, "worst: 0.2", "wurst: 0.2"), kCsv), Contains("worst"));
+  CHECK_THAT(set_message(replaced(kYaml, "quantity: step_time_s", "quantity: step_s"), kCsv),
              Contains("the set measures no step_s"));
-  CHECK_THAT(message(replaced(kYaml, "gpus / 8", "gpus / micro"),
-                     replaced(kCsv, "16,1,,,250", "16,0,,,250")),
+  CHECK_THAT(set_message(replaced(kYaml, "gpus / 8", "gpus / micro"),
+                         replaced(kCsv, "16,1,,,250", "16,0,,,250")),
              StartsWith("s.csv:3:9: value is not finite"));
 }
 

@@ -17,7 +17,7 @@ Stack stack_of(const std::string& yaml) {
   return read_stack(document, *base::find_path(document.root, "stack"));
 }
 
-std::string refused(const std::string& yaml) {
+std::string stack_refused(const std::string& yaml) {
   return tests::message_of([&] { stack_of(yaml); });
 }
 
@@ -67,8 +67,8 @@ TEST_CASE("numbers carry units, ranges and a source", "[stack]") {
   const auto with = [](const std::string& number) {
     return "stack: {name: zero-bubble-2023, numbers: {" + number + "}}";
   };
-  const Stack s = stack_of(with("p2p_host: {value: 3 us, source: test}"));
-  CHECK(s.p2p_host.value == Approx(3e-6));
+  const Stack s = stack_of(with("microbatch_host: {value: 3 us, source: test}"));
+  CHECK(s.microbatch_host.value == Approx(3e-6));
   CHECK(stack_of(with("runtime_memory: {value: 2 GiB, source: test}")).runtime_memory.value ==
         2.0 * (1 << 30));
   const std::pair<const char*, const char*> cases[] = {
@@ -80,13 +80,13 @@ TEST_CASE("numbers carry units, ranges and a source", "[stack]") {
       {"sustaned: {value: 0.9, source: test}", "did you mean 'sustained'?"},
       {"step_overhead: {value: 3, source: test}", "stack.numbers.step_overhead.value: "},
       {"step_overhead: {value: 3 h, source: test}", "stack.numbers.step_overhead.value: "},
-      {"p2p_host: {value: 11 s, source: test}",
-       "stack.numbers.p2p_host.value: is out of range; at most 10"},
+      {"microbatch_host: {value: 11 s, source: test}",
+       "stack.numbers.microbatch_host.value: is out of range; at most 10"},
       {"runtime_memory: {value: 3 s, source: test}", "stack.numbers.runtime_memory.value: "},
       {"tp_factor: {value: 1, source: test, more: 1}", "stack.numbers.tp_factor.more: unknown key"},
   };
   for (const auto& [number, expected] : cases) {
-    const std::string message = refused(with(number));
+    const std::string message = stack_refused(with(number));
     INFO(number << " -> " << message);
     CHECK(message.find(expected) != std::string::npos);
     CHECK(message.starts_with("test.yaml:1:"));
@@ -100,7 +100,7 @@ TEST_CASE("more than six numbers are refused", "[stack]") {
   const std::string head = "stack: {name: zero-bubble-2023, numbers: {";
   const std::size_t own = read_stack("zero-bubble-2023", "").numbers.size();
   const std::string message =
-      refused(head + six + "logit_bytes" + one + "activation_overhead" + one + "}}");
+      stack_refused(head + six + "logit_bytes" + one + "activation_overhead" + one + "}}");
   INFO(own << " " << message);
   CHECK(message.find("a stack has at most six numbers; explain the rest by a kernel choice") !=
         std::string::npos);
@@ -121,7 +121,7 @@ TEST_CASE("unknown names and keys are refused at their place", "[stack]") {
       {"stack: [a]", "test.yaml:1:8: stack: must be a name"},
   };
   for (const auto& [text, expected] : cases) {
-    const std::string message = refused(text);
+    const std::string message = stack_refused(text);
     INFO(text << " -> " << message);
     CHECK(message.find(expected) != std::string::npos);
   }

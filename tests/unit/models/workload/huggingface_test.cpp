@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "models/workload/model.hpp"
+#include "tests/unit/models/workload/noted.hpp"
 
 using namespace paceline;
 using models::Model;
+using tests::contains;
+using tests::noted;
 
 namespace {
 
-Model read(const std::string& json) {
+Model read_json(const std::string& json) {
   return models::read_huggingface(base::parse_json(json, "config.json"));
 }
 
-std::string error(const std::string& json) {
+std::string json_error(const std::string& json) {
   try {
-    read(json);
+    read_json(json);
   } catch (const base::Error& e) {
     return e.what();
   }
   return "";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// A small Llama with one key replaced or added.
@@ -46,15 +44,10 @@ std::string llama(const std::string& key = "", const std::string& value = "") {
   return out + "\n}";
 }
 
-bool noted(const Model& model, const std::string& part) {
-  return std::any_of(model.notes.begin(), model.notes.end(),
-                     [&](const std::string& note) { return contains(note, part); });
-}
-
 }  // namespace
 
 TEST_CASE("uniform models keep one kind of layer", "[models][huggingface]") {
-  const Model model = read(llama());
+  const Model model = read_json(llama());
   CHECK(model.kinds.size() == 1);
   CHECK(model.layers == std::vector<int>{0, 0});
   CHECK(model.kinds[0].attention.kv_heads == 2);
@@ -63,7 +56,7 @@ TEST_CASE("uniform models keep one kind of layer", "[models][huggingface]") {
 }
 
 TEST_CASE("missing keys take the class default and say so", "[models][huggingface]") {
-  const Model model = read(llama("vocab_size"));
+  const Model model = read_json(llama("vocab_size"));
   CHECK(model.vocab == 32000);
   CHECK(noted(model, "class defaults of llama"));
   CHECK(noted(model, "vocab_size = 32000"));
@@ -72,30 +65,31 @@ TEST_CASE("missing keys take the class default and say so", "[models][huggingfac
 }
 
 TEST_CASE("tied embeddings default as each class does", "[models][huggingface]") {
-  CHECK_FALSE(read(llama()).tied);
-  CHECK(read(llama("tie_word_embeddings", "true")).tied);
-  CHECK(read(llama("model_type", "\"gemma2\"")).tied);
-  CHECK(read(R"({"model_type":"gpt2","n_embd":64,"n_layer":2,"n_head":4})").tied);
-  CHECK_FALSE(read(llama("model_type", "\"gpt_neox\"")).tied);
+  CHECK_FALSE(read_json(llama()).tied);
+  CHECK(read_json(llama("tie_word_embeddings", "true")).tied);
+  CHECK(read_json(llama("model_type", "\"gemma2\"")).tied);
+  CHECK(read_json(R"({"model_type":"gpt2","n_embd":64,"n_layer":2,"n_head":4})").tied);
+  CHECK_FALSE(read_json(llama("model_type", "\"gpt_neox\"")).tied);
 }
 
 TEST_CASE("null means unset: as many key/value heads as heads, MLP of four times hidden",
           "[models][huggingface]") {
-  CHECK(read(llama("num_key_value_heads", "null")).kinds[0].attention.kv_heads == 4);
-  const Model gpt = read(
+  CHECK(read_json(llama("num_key_value_heads", "null")).kinds[0].attention.kv_heads == 4);
+  const Model gpt = read_json(
       R"({"model_type":"gpt2","n_embd":64,"n_layer":2,"n_head":4,"n_inner":null,"vocab_size":10})");
   CHECK(gpt.kinds[0].mlp.width == 256);
   CHECK(gpt.positions == 1024);
 }
 
 TEST_CASE("the head dimension need not be hidden over heads", "[models][huggingface]") {
-  CHECK(read(llama("head_dim", "32")).kinds[0].attention.head_dim == 32);
-  CHECK(read(llama()).kinds[0].attention.head_dim == 16);
-  CHECK(contains(error(llama("hidden_size", "65")), "4 heads do not divide the hidden size 65"));
+  CHECK(read_json(llama("head_dim", "32")).kinds[0].attention.head_dim == 32);
+  CHECK(read_json(llama()).kinds[0].attention.head_dim == 16);
+  CHECK(
+      contains(json_error(llama("hidden_size", "65")), "4 heads do not divide the hidden size 65"));
 }
 
 TEST_CASE("the language model of a multimodal config is its text_config", "[models][huggingface]") {
-  const Model model = read(R"({"model_type": "qwen3_vl", "tie_word_embeddings": true,
+  const Model model = read_json(R"({"model_type": "qwen3_vl", "tie_word_embeddings": true,
     "text_config": {"model_type": "qwen3_vl_text", "hidden_size": 64, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96,
     "vocab_size": 100}, "vision_config": {"depth": 3}})");
@@ -103,12 +97,13 @@ TEST_CASE("the language model of a multimodal config is its text_config", "[mode
   CHECK(model.hidden == 64);
   CHECK(model.tied);
   CHECK(noted(model, "image tower is neither counted nor modelled"));
-  CHECK(contains(error(R"({"model_type": "qwen3_vl", "text_config": [1]})"),
+  CHECK(contains(json_error(R"({"model_type": "qwen3_vl", "text_config": [1]})"),
                  "text_config: is a list; must be an object"));
 }
 
 TEST_CASE("layer kinds follow layer_types, windows included", "[models][huggingface]") {
-  const Model model = read(R"({"model_type": "olmo3", "hidden_size": 64, "num_hidden_layers": 4,
+  const Model model =
+      read_json(R"({"model_type": "olmo3", "hidden_size": 64, "num_hidden_layers": 4,
     "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100, "sliding_window": 32})");
   REQUIRE(model.kinds.size() == 2);
   CHECK(model.layers == std::vector<int>{0, 0, 0, 1});
@@ -116,11 +111,11 @@ TEST_CASE("layer kinds follow layer_types, windows included", "[models][huggingf
   CHECK(model.kinds[1].attention.window == 0);
   const std::string three = R"({"model_type": "olmo3", "hidden_size": 64, "num_hidden_layers": 4,
     "num_attention_heads": 4, "layer_types": ["full_attention", "full_attention", "mamba"]})";
-  CHECK(contains(error(three), "lists 3 layers, but the model has 4"));
+  CHECK(contains(json_error(three), "lists 3 layers, but the model has 4"));
 }
 
 TEST_CASE("dense layers come first in DeepSeek's mixtures", "[models][huggingface]") {
-  const Model model = read(R"({"model_type": "deepseek_v2", "hidden_size": 64,
+  const Model model = read_json(R"({"model_type": "deepseek_v2", "hidden_size": 64,
     "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100,
     "q_lora_rank": null, "kv_lora_rank": 8, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4,
     "v_head_dim": 8, "n_routed_experts": 8, "num_experts_per_tok": 2, "n_shared_experts": 2,
@@ -134,32 +129,33 @@ TEST_CASE("dense layers come first in DeepSeek's mixtures", "[models][huggingfac
 }
 
 TEST_CASE("two names of one size must agree", "[models][huggingface]") {
-  CHECK(error(llama("n_layer", "2")).empty());
-  CHECK(contains(error(llama("n_layer", "3")), "n_layer: is 3, but num_hidden_layers is 2"));
+  CHECK(json_error(llama("n_layer", "2")).empty());
+  CHECK(contains(json_error(llama("n_layer", "3")), "n_layer: is 3, but num_hidden_layers is 2"));
 }
 
 TEST_CASE("an unknown architecture lists the supported ones and the nearest",
           "[models][huggingface]") {
-  const std::string message = error(llama("model_type", "\"lama\""));
+  const std::string message = json_error(llama("model_type", "\"lama\""));
   CHECK(contains(message, "config.json:2:15: model_type: unknown architecture 'lama'"));
   CHECK(contains(message, "did you mean 'llama'?"));
   CHECK(contains(message, "deepseek_v3"));
   CHECK(contains(message, "qwen3_next"));
   for (const std::string& type : models::supported_model_types()) CHECK(contains(message, type));
-  CHECK(contains(error(llama("model_type", "\"mamba2\"")), "state-space or recurrent layers"));
-  CHECK(contains(error(llama("model_type", "\"bert\"")), "only decoders are supported"));
+  CHECK(contains(json_error(llama("model_type", "\"mamba2\"")), "state-space or recurrent layers"));
+  CHECK(contains(json_error(llama("model_type", "\"bert\"")), "only decoders are supported"));
 }
 
 TEST_CASE("files that are no model config say what they are", "[models][huggingface]") {
-  CHECK(contains(error(R"({"peft_type": "LORA", "r": 8})"), "an adapter (LoRA) config"));
-  CHECK(contains(error(R"({"metadata": {}, "weight_map": {}})"), "an index of safetensors files"));
-  CHECK(contains(error(R"({"added_tokens_decoder": {}})"), "a tokenizer config"));
-  CHECK(contains(error(R"({"_from_model_config": true})"), "a generation config"));
-  CHECK(contains(error(R"({"general.architecture": "llama"})"), "GGUF metadata"));
-  CHECK(contains(error("{}"), "model_type: missing"));
-  CHECK(contains(error("[1, 2]"), "not a config.json"));
-  CHECK(contains(error("null"), "not a config.json"));
-  CHECK(contains(error("\"llama\""), "not a config.json"));
+  CHECK(contains(json_error(R"({"peft_type": "LORA", "r": 8})"), "an adapter (LoRA) config"));
+  CHECK(contains(json_error(R"({"metadata": {}, "weight_map": {}})"),
+                 "an index of safetensors files"));
+  CHECK(contains(json_error(R"({"added_tokens_decoder": {}})"), "a tokenizer config"));
+  CHECK(contains(json_error(R"({"_from_model_config": true})"), "a generation config"));
+  CHECK(contains(json_error(R"({"general.architecture": "llama"})"), "GGUF metadata"));
+  CHECK(contains(json_error("{}"), "model_type: missing"));
+  CHECK(contains(json_error("[1, 2]"), "not a config.json"));
+  CHECK(contains(json_error("null"), "not a config.json"));
+  CHECK(contains(json_error("\"llama\""), "not a config.json"));
 }
 
 TEST_CASE("hostile values give one line with the place", "[models][huggingface]") {
@@ -182,7 +178,7 @@ TEST_CASE("hostile values give one line with the place", "[models][huggingface]"
                                         "\"NaN\""};
   for (const std::string& key : sizes) {
     for (const std::string& value : values) {
-      const std::string message = error(llama(key, value));
+      const std::string message = json_error(llama(key, value));
       INFO(key << " = " << value << ": " << message);
       CHECK(contains(message, "config.json:"));
       CHECK(contains(message, key));
@@ -194,17 +190,17 @@ TEST_CASE("hostile values give one line with the place", "[models][huggingface]"
 TEST_CASE("broken files are errors, not crashes", "[models][huggingface]") {
   const std::string whole = llama();
   for (std::size_t length = 0; length < whole.size(); ++length)
-    CHECK_FALSE(error(whole.substr(0, length)).empty());
-  CHECK_FALSE(error(std::string(100000, '[')).empty());
+    CHECK_FALSE(json_error(whole.substr(0, length)).empty());
+  CHECK_FALSE(json_error(std::string(100000, '[')).empty());
   std::string nested = "{\"model_type\": \"llama\", \"text_config\": ";
   for (int i = 0; i < 5000; ++i) nested += "{\"text_config\": ";
-  CHECK_FALSE(error(nested).empty());
-  CHECK_FALSE(error(llama("hidden_size", "NaN")).empty());
-  CHECK_FALSE(error(llama("hidden_size", "Infinity")).empty());
+  CHECK_FALSE(json_error(nested).empty());
+  CHECK_FALSE(json_error(llama("hidden_size", "NaN")).empty());
+  CHECK_FALSE(json_error(llama("hidden_size", "Infinity")).empty());
 }
 
 TEST_CASE("the largest sizes allowed do not overflow, and are too much", "[models][huggingface]") {
-  const std::string message = error(R"({"model_type": "mixtral", "hidden_size": 1048576,
+  const std::string message = json_error(R"({"model_type": "mixtral", "hidden_size": 1048576,
     "num_hidden_layers": 10000, "num_attention_heads": 65536, "num_key_value_heads": 65536,
     "head_dim": 65536, "intermediate_size": 16777216, "num_local_experts": 32768,
     "num_experts_per_tok": 32768, "vocab_size": 16777216})");
@@ -212,21 +208,23 @@ TEST_CASE("the largest sizes allowed do not overflow, and are too much", "[model
 }
 
 TEST_CASE("keys that change the count are not guessed", "[models][huggingface]") {
-  CHECK(contains(error(R"({"model_type": "deepseek_v3", "hidden_size": 64, "num_hidden_layers": 2,
+  CHECK(contains(
+      json_error(R"({"model_type": "deepseek_v3", "hidden_size": 64, "num_hidden_layers": 2,
     "num_attention_heads": 4, "intermediate_size": 96, "vocab_size": 100})"),
-                 "missing; a deepseek_v3 config must state it"));
-  CHECK(contains(error(R"({"model_type": "baichuan", "hidden_size": 64, "num_hidden_layers": 2})"),
-                 "vocab_size: missing"));
-  CHECK(contains(error(llama("hidden_act", "\"softplus\"")), "unknown activation 'softplus'"));
-  CHECK(contains(error(llama("attention_bias", "1")), "must be true or false"));
-  CHECK(contains(error(llama("is_encoder_decoder", "true")), "only decoders are supported"));
+      "missing; a deepseek_v3 config must state it"));
+  CHECK(contains(
+      json_error(R"({"model_type": "baichuan", "hidden_size": 64, "num_hidden_layers": 2})"),
+      "vocab_size: missing"));
+  CHECK(contains(json_error(llama("hidden_act", "\"softplus\"")), "unknown activation 'softplus'"));
+  CHECK(contains(json_error(llama("attention_bias", "1")), "must be true or false"));
+  CHECK(contains(json_error(llama("is_encoder_decoder", "true")), "only decoders are supported"));
 }
 
 TEST_CASE("every supported type reads a plain config or asks for what it needs",
           "[models][huggingface]") {
   for (const std::string& type : models::supported_model_types()) {
     INFO(type);
-    const std::string message = error(llama("model_type", "\"" + type + "\""));
+    const std::string message = json_error(llama("model_type", "\"" + type + "\""));
     CHECK((message.empty() || contains(message, "missing") || contains(message, "not supported")));
   }
 }

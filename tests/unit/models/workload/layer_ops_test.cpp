@@ -256,8 +256,8 @@ TEST_CASE("the head is one product with the vocabulary and its gradients", "[lay
   for (const int tp : {1, 4}) {
     const Scenario s = small_gpt("parallel: {tp: " + std::to_string(tp) + "}");
     std::vector<Op> forward, backward;
-    append_head(forward, s.model.hidden, s.model.vocab, layer_shape(s), Phase::Forward);
-    append_head(backward, s.model.hidden, s.model.vocab, layer_shape(s), Phase::Input);
+    append_head(forward, s.model, s.model.vocab, layer_shape(s), Phase::Forward);
+    append_head(backward, s.model, s.model.vocab, layer_shape(s), Phase::Input);
     CHECK(matrix_flops(forward) == Approx(2 * kB * kS * kH * kVocab / tp));
     CHECK(matrix_flops(backward) == Approx(2 * matrix_flops(forward)));
     CHECK(collectives(forward) == 0);
@@ -269,7 +269,7 @@ TEST_CASE("logits that are not sharded are gathered over tp", "[layer]") {
   const Scenario s =
       small_gpt("{parallel: {tp: 4}, stack: {name: generic, sharded_logits: false}}");
   std::vector<Op> ops;
-  append_head(ops, s.model.hidden, s.model.vocab, layer_shape(s), Phase::Forward);
+  append_head(ops, s.model, s.model.vocab, layer_shape(s), Phase::Forward);
   CHECK(sent(ops, CollectiveOp::AllGather).bytes == Approx(2 * kB * kS * kVocab));
 }
 

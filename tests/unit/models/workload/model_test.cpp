@@ -8,9 +8,12 @@
 #include <fstream>
 
 #include "models/hardware/device.hpp"
+#include "tests/unit/models/workload/noted.hpp"
 
 using namespace paceline;
 using models::Model;
+using tests::contains;
+using tests::noted;
 
 namespace {
 
@@ -26,15 +29,6 @@ std::string error(const std::string& yaml, const std::string& folder = "") {
     return e.what();
   }
   return "";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-bool noted(const Model& model, const std::string& part) {
-  return std::any_of(model.notes.begin(), model.notes.end(),
-                     [&](const std::string& note) { return contains(note, part); });
 }
 
 const std::string kSmall = "hidden: 64, layers: 3, heads: 4, vocab: 100";

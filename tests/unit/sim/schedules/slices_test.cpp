@@ -6,14 +6,12 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "sim/engine/reference.hpp"
-#include "sim/lower/uniform.hpp"
-#include "sim/schedules/schedule.hpp"
-#include "sim/verify.hpp"
+#include "tests/unit/sim/schedules/evaluate.hpp"
 
 using namespace paceline;
 using namespace paceline::sim;
 using base::Seconds;
+using test::makespan;
 
 namespace {
 
@@ -21,10 +19,6 @@ PipelineShape sliced(int ranks, int microbatches, int slices) {
   PipelineShape shape{ranks, 1, microbatches};
   shape.options.slices = slices;
   return shape;
-}
-
-double makespan(const Program& program, const StageTimes& times) {
-  return run_reference(timed(program, times)).makespan;
 }
 
 /// All ways to cut `steps` steps, as a bit mask of where a slice ends.

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "kernels/check.hpp"
+
+namespace paceline::kernels {
+namespace {
+
+constexpr std::int64_t kMostCalls = 1'000'000;
+constexpr int kFewest = 3;  // repetitions
+// Large inputs repeat a block of random values: which values they are does not change the speed.
+constexpr std::int64_t kBlock = std::int64_t{1} << 16;
+constexpr std::int64_t kLooked = std::int64_t{1} << 20;  // elements of an output that are looked at
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool is_float(DType type) { return type != DType::U8 && type != DType::I32 && type != DType::U32; }
+
+void fill_input(const TensorSpec& spec, void* data, const Backend& backend, base::Rng& rng) {
+  const bool repeats =
+      spec.fill == Fill::Normal || spec.fill == Fill::Uniform || spec.fill == Fill::Whole;
+  TensorSpec block = spec;
+  if (repeats) block.count = std::min(spec.count, kBlock);
+  const std::size_t size = bytes_of(spec.type);
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(block.count) * size);
+  const std::vector<double> values = random_values(block, rng);
+  for (std::int64_t i = 0; i < block.count; ++i)
+    set_element(bytes.data(), spec.type, i, values[static_cast<std::size_t>(i)]);
+  auto* to = static_cast<unsigned char*>(data);
+  for (std::int64_t done = 0; done < spec.count; done += block.count) {
+    const auto now = static_cast<std::size_t>(std::min(block.count, spec.count - done)) * size;
+    backend.to_device(to + static_cast<std::size_t>(done) * size, bytes.data(), now);
+  }
+}
+
+/// Tensors of a case: inputs random, everything else not-a-number where the type has one.
+class Tensors {
+ public:
+  Tensors(const Operation& operation, const Case& c, const Backend& backend)
+      : specs_(operation.tensors(c)), backend_(backend) {
+    base::Rng rng(1);
+    for (const TensorSpec& spec : specs_) {
+      buffers_.emplace_back(backend, static_cast<std::size_t>(spec.count) * bytes_of(spec.type));
+      void* data = buffers_.back().data();
+      if (spec.use == Use::In || spec.use == Use::InOut)
+        fill_input(spec, data, backend, rng);
+      else
+        backend.fill(data, 0xff, buffers_.back().bytes());
+      tensors_.push_back({data, spec.type, spec.count});
+    }
+  }
+  std::span<const Tensor> tensors() const { return tensors_; }
+
+  void check_outputs(const std::string& label) const {
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      const TensorSpec& spec = specs_[i];
+      if (!is_float(spec.type) || spec.use == Use::In || spec.use == Use::Scratch) continue;
+      const std::int64_t count = std::min(spec.count, kLooked);
+      std::vector<unsigned char> bytes(static_cast<std::size_t>(count) * bytes_of(spec.type));
+      backend_.to_host(bytes.data(), tensors_[i].data, bytes.size());
+      for (std::int64_t k = 0; k < count; ++k) {
+        const double value = element(bytes.data(), spec.type, k);
+        if (std::isfinite(value)) continue;
+        throw base::Error(label,
+                          std::string(spec.name) + "[" + std::to_string(k) + "] is " +
+                              (std::isnan(value) ? "not a number" : "infinite") + " after the run",
+                          "paceline bench --check compares the kernel with its reference");
+      }
+    }
+  }
+
+ private:
+  std::vector<TensorSpec> specs_;
+  std::vector<Buffer> buffers_;
+  std::vector<Tensor> tensors_;
+  const Backend& backend_;
+};
+
+/// A stream that goes back.
+class OwnStream {
+ public:
+  explicit OwnStream(const Backend& backend) : backend_(backend), stream_(backend.make_stream()) {}
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  ~OwnStream() { backend_.drop_stream(stream_); }
+  Stream get() const { return stream_; }
+
+ private:
+  const Backend& backend_;
+  Stream stream_;
+};
+
+double quantile(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+}  // namespace
+
+Timing summarise(std::vector<double> seconds, std::int64_t calls) {
+  PACELINE_CHECK(!seconds.empty());
+  std::sort(seconds.begin(), seconds.end());
+  // A clock that did not move says "less than it can tell".
+  const auto time = [](double s) { return base::Seconds(std::max(s, 1e-12)); };
+  Timing timing;
+  timing.median = time(quantile(seconds, 0.5));
+  timing.min = time(seconds.front());
+  timing.spread = base::Seconds(quantile(seconds, 0.75) - quantile(seconds, 0.25));
+  timing.repetitions = static_cast<int>(seconds.size());
+  timing.calls = calls;
+  return timing;
+}
+
+Timing time_calls(const std::function<void()>& call, const std::function<void()>& drain,
+                  const MeasureOptions& options) {
+  call();  // loads code, touches memory, picks algorithms
+  drain();
+  // Once more, and on until a fifth of a batch has passed: clocks rise, caches fill.
+  const Clock::time_point start = Clock::now();
+  std::int64_t warm = 0;
+  double spent = 0;
+  for (std::int64_t next = 1; spent < options.batch.value / 5 && warm < kMostCalls; next = warm) {
+    for (std::int64_t i = 0; i < next; ++i) call();
+    drain();
+    warm += next;
+    spent = since(start);
+  }
+  const double once = std::max(spent / static_cast<double>(warm), 1e-10);
+  const auto calls = static_cast<std::int64_t>(
+      std::clamp(std::ceil(options.batch.value / once), 1.0, static_cast<double>(kMostCalls)));
+  const double batch = once * static_cast<double>(calls);
+  const int fitting = static_cast<int>(std::min(1e6, options.most.value / batch));
+  const int repetitions =
+      std::clamp(fitting, std::min(kFewest, options.repetitions), options.repetitions);
+  return summarise(time_batches(call, drain, calls, repetitions), calls);
+}
+
+Timing measure(const Operation& operation, const Case& c, const Backend& backend,
+               const MeasureOptions& options) {
+  const Tensors tensors(operation, c, backend);
+  const OwnStream stream(backend);
+  const Call call{c, tensors.tensors()};
+  const Timing timing = time_calls([&] { backend.run(operation, call, stream.get()); },
+                                   [&] { backend.wait(stream.get()); }, options);
+  tensors.check_outputs(label({&operation, c}));
+  return timing;
+}
+
+base::Machine machine_of(const Backend& backend) {
+  return {backend.name, backend.device(), host_name(), base::Bytes(backend.memory()),
+          backend.multiprocessors()};
+}
+
+std::string label(const BenchCase& c) {
+  return std::string(c.operation->kernel) + " " + c.operation->pass + " " +
+         std::string(name_of(c.c.type)) + " " + c.c.shape.text();
+}
+
+base::Sample make_sample(const BenchCase& c, const base::Machine& machine, const Timing& timing,
+                         const HostLoad& load, std::string_view version) {
+  base::Sample s;
+  s.version = version;
+  s.machine = machine;
+  s.time = utc_time();
+  s.kernel = c.operation->kernel;
+  s.pass = c.operation->pass;
+  s.type = name_of(c.c.type);
+  s.extents = c.c.shape.extents();
+  s.median = timing.median;
+  s.min = timing.min;
+  s.spread = timing.spread;
+  s.repetitions = timing.repetitions;
+  s.calls = timing.calls;
+  const Work work = c.operation->work(c.c);
+  s.flops = base::Flops(work.flops);
+  s.bytes = base::Bytes(work.bytes);
+  s.load_average = load.load_average;
+  s.other_cores = load.other_cores;
+  s.busy = load.other_cores > kBusyCores;
+  if (const double clock = machine.backend == "cpu" ? core_clock() : 0; clock > 0)
+    s.clock_Hz = clock;
+  return s;
+}
+
+}  // namespace paceline::kernels
