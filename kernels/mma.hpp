@@ -15,8 +15,6 @@
 #include "kernels/device_code.hpp"
 
 #ifdef __CUDACC__
-#define PACELINE_UNROLL _Pragma("unroll")
-
 namespace paceline::kernels::cuda {
 
 /// Where generic addresses of shared memory are for ldmatrix and cp.async.
@@ -104,6 +102,5 @@ __device__ inline std::uint32_t pack<numeric::fp16>(float lo, float hi) {
 
 }  // namespace paceline::kernels::cuda
 #else
-#define PACELINE_UNROLL
 #include "kernels/simt/mma.hpp"
 #endif

@@ -271,10 +271,10 @@ Attention attention_of(const Case& c) {
 std::vector<Operation> attention_operations() {
   return {{"attention", "forward", "out and lse of softmax(q k^T / sqrt(head_dim)) v", kFloats,
            forward_tensors, forward_work, test_shapes, bench_shapes, forward_reference,
-           attention_cpu_forward, nullptr, nullptr},
+           attention_cpu_forward, PACELINE_ON_DEVICE(attention_forward)},
           {"attention", "backward", "dq, dk, dv from dout, with the scores computed again", kFloats,
            backward_tensors, backward_work, test_shapes, bench_shapes, backward_reference,
-           attention_cpu_backward, nullptr, nullptr}};
+           attention_cpu_backward, PACELINE_ON_DEVICE(attention_backward)}};
 }
 
 }  // namespace paceline::kernels

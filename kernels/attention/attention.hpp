@@ -150,17 +150,20 @@ PACELINE_HD inline float softmax_shift(float maximum, float scale_2) {
 PACELINE_HD inline float softmax_rescale(float old_maximum, float shift, float scale_2) {
   return exp2_of(old_maximum * scale_2 - shift);
 }
+/// Numerator of P in the forward pass; P itself in the backward pass, with the shift of its lse.
+PACELINE_HD inline float probability(float score, float shift, float scale_2) {
+  return exp2_of(score * scale_2 - shift);
+}
+PACELINE_HD inline float probability_shift(float lse) {
+  return lse == -INFINITY ? 0.0F : lse * kLog2E;
+}
 /// Of all keys, natural, from the final shift and sum; -infinity where there were none.
 PACELINE_HD inline float log_sum_exp(float shift, float sum) {
-  return sum > 0 ? shift * kLn2 + std::log(sum) : -INFINITY;
+  return sum == 0 ? -INFINITY : shift * kLn2 + std::log(sum);
 }
 /// What outputs are divided by.
-PACELINE_HD inline float inverse_sum(float sum) { return sum > 0 ? 1.0F / sum : 0.0F; }
+PACELINE_HD inline float inverse_sum(float sum) { return sum == 0 ? 0.0F : 1.0F / sum; }
 
-/// P again from a score and its query's lse.
-PACELINE_HD inline float probability(float score, float lse, float scale_2) {
-  return exp2_of(score * scale_2 - lse * kLog2E);
-}
 /// dS.
 PACELINE_HD inline float score_gradient(float p, float dp, float delta) { return p * (dp - delta); }
 

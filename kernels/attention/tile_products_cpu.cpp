@@ -75,7 +75,7 @@ template <int Rows, int Vectors>
 [[gnu::always_inline]] inline void gradient(const GradientTile& t) {
   for (int i = 0; i < t.rows; ++i) {
     float *const p = t.scores + i * t.row, *const d = t.gradients + i * t.row;
-    const float shift = t.lse[i] * kLog2E, delta = t.delta[i];
+    const float shift = probability_shift(t.lse[i]), delta = t.delta[i];
     for (int k = 0; k < t.columns; ++k) p[k] = exp2_of(p[k] - shift);
     for (int k = 0; k < t.columns; ++k) d[k] = score_gradient(p[k], d[k], delta);
     mask(p, t.columns, t.first_key, t.spans[i], 0);

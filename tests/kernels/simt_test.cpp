@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shim that runs CUDA's source on the processor: what it computes, and that it stops kernels
 // whose threads do not agree.
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <vector>
 
 #include "kernels/device_code.hpp"
+#include "tests/kernels/abort.hpp"
 
 using namespace paceline::kernels;
 using namespace paceline::kernels::simt;
@@ -125,30 +122,6 @@ __global__ void shuffle_outside_mask(int* x) { *x = __shfl_sync(0xffU, *x, 0); }
 __global__ void load_misaligned(int* x) {
   uint4 value = __ldg(reinterpret_cast<const uint4*>(x + 1));
   x[0] = static_cast<int>(value.x);
-}
-
-/// What a child process wrote before it aborted; empty if it did not.
-template <class F>
-std::string message_of_abort(const F& run) {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    signal(SIGABRT, SIG_DFL);  // not the test framework's
-    dup2(ends[1], STDERR_FILENO);
-    run();
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string text;
-  char buffer[256];
-  for (ssize_t n = 0; (n = read(ends[0], buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<std::size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? text : "";
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// How the device kernels of attention share the work among blocks.
+#include "kernels/attention/attention.hpp"
+#include "kernels/device_code.hpp"
+
+namespace paceline::kernels::PACELINE_TARGET {
+
+__device__ inline int thread_index() { return static_cast<int>(threadIdx.x); }
+__device__ inline int lane_index() { return static_cast<int>(threadIdx.x % 32); }
+__device__ inline int warp_index() { return static_cast<int>(threadIdx.x / 32); }
+
+/// Keeps the compiler from computing what follows from x ahead of time, in registers of its own.
+#ifdef __CUDACC__
+__device__ inline void hide(int& x) { asm volatile("" : "+r"(x)); }
+#else
+inline void hide(int&) {}
+#endif
+
+/// What a block works on: some rows (queries or keys) of one head of one sequence.
+struct BlockPlace {
+  int b, head, first, rows;
+};
+/// Blocks in turn: tiles of tile_rows of a head's `length` rows, heads, sequences. Backwards: the
+/// last tile first, which in causal attention sees the most keys and should not start last.
+__device__ inline BlockPlace place_of_block(int length, int tile_rows, int heads, bool backwards) {
+  int block = static_cast<int>(blockIdx.x);
+  hide(block);
+  const int tiles = (length + tile_rows - 1) / tile_rows, tile = block % tiles;
+  const int first = (backwards ? tiles - 1 - tile : tile) * tile_rows;
+  return {block / tiles / heads, block / tiles % heads, first,
+          length - first < tile_rows ? length - first : tile_rows};
+}
+/// Throws base::Error beyond the largest grid.
+unsigned block_count(int length, int tile_rows, int heads, int batch);
+
+}  // namespace paceline::kernels::PACELINE_TARGET
