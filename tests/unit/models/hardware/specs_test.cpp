@@ -101,7 +101,7 @@ TEST_CASE("every link spec loads and states a source for every number", "[models
     CHECK(l.facts.size() >= 4);
     CHECK(l.rate().value > 0);
     CHECK(l.rate() <= l.bandwidth);
-    CHECK(l.latency.value >= 0.5e-6);
+    CHECK(l.latency.value >= 0.1e-6);
     CHECK(l.latency.value <= 500e-6);
     CHECK(l.multicast == (l.multicast_efficiency > 0));
     CHECK(describe(l).find("bandwidth") != std::string::npos);
