@@ -2,12 +2,10 @@
 #include "base/child_pool.hpp"
 
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <exception>
 #include <list>
 #include <utility>
@@ -15,6 +13,7 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/held_signals.hpp"
 #include "base/write_all.hpp"
 
 namespace paceline::base {
@@ -23,34 +22,6 @@ namespace {
 // A child's message: one of these, then its text.
 constexpr char kAnswer = 'A';
 constexpr char kException = 'E';
-
-/// SIGINT, SIGTERM and SIGHUP wait while this lives; the descriptor says when one has come. A
-/// blocked signal counts as sent even if it would be ignored, hence only those that are not.
-class HeldSignals {
- public:
-  HeldSignals() {
-    sigset_t held;
-    sigemptyset(&held);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      struct sigaction action {};
-      sigaction(signal, nullptr, &action);
-      if (action.sa_handler != SIG_IGN) sigaddset(&held, signal);
-    }
-    pthread_sigmask(SIG_BLOCK, &held, &before_);
-    descriptor_ = signalfd(-1, &held, SFD_CLOEXEC);
-  }
-  ~HeldSignals() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-  int descriptor() const { return descriptor_; }
-
- private:
-  sigset_t before_{};
-  int descriptor_ = -1;
-};
 
 struct Worker {
   std::size_t index = 0;

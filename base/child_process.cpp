@@ -78,6 +78,10 @@ ChildProcess::~ChildProcess() {
   if (output_ >= 0) ::close(output_);
 }
 
+void ChildProcess::ask_to_end() {
+  if (pid_ > 0) ::kill(pid_, SIGTERM);
+}
+
 ChildEnd ChildProcess::wait() {
   int status = 0;
   pid_t ended = -1;

@@ -32,6 +32,8 @@ class ChildProcess {
 
   /// What the work writes can be read here, to the end of the file.
   int output() const { return output_; }
+  /// Asks it to end (SIGTERM).
+  void ask_to_end();
   /// Until it ends.
   ChildEnd wait();
 

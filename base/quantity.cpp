@@ -25,6 +25,8 @@ struct Kind {
   std::string_view noun;     ///< "a time"
   std::string_view example;  ///< unit for the hint after a bare number
   std::span<const Unit> units;
+  /// In the first unit, 0 aside: slips of the hand lie outside, and what would add up to infinity.
+  double least, most;
 };
 
 constexpr double kKiB = 1024;
@@ -60,11 +62,11 @@ constexpr std::array<Unit, 4> kFlopRates{{{"FLOP/s", 0, 1, true},
                                           {"PFLOP/s", 15, 1, true}}};
 constexpr std::array<Unit, 2> kPowers{{{"W", 0, 1, true}, {"kW", 3, 1, true}}};
 
-constexpr Kind kTime{"a time", "us", kTimes};
-constexpr Kind kSize{"a size", "GiB", kSizes};
-constexpr Kind kRate{"a rate", "Gb/s", kRates};
-constexpr Kind kFlopRate{"a compute rate", "TFLOP/s", kFlopRates};
-constexpr Kind kPower{"a power", "W", kPowers};
+constexpr Kind kTime{"a time", "us", kTimes, 1e-18, 1e10};  // 317 years
+constexpr Kind kSize{"a size", "GiB", kSizes, 1e-6, 1e24};
+constexpr Kind kRate{"a rate", "Gb/s", kRates, 1, 1e300};
+constexpr Kind kFlopRate{"a compute rate", "TFLOP/s", kFlopRates, 1, 1e24};
+constexpr Kind kPower{"a power", "W", kPowers, 1e-6, 1e15};
 constexpr std::array<const Kind*, 5> kKinds{&kTime, &kSize, &kRate, &kFlopRate, &kPower};
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -147,6 +149,8 @@ const Unit* find_unit(const Kind& kind, std::string_view name) {
   throw Error(where, "unknown unit " + quote(name), units);
 }
 
+std::string print_quantity(double value, const Kind& kind);
+
 double parse_quantity(std::string_view text, const std::string& where, const Kind& kind) {
   const std::string wanted = "write it as 400 " + std::string(kind.example);
   text = trim(text);
@@ -168,6 +172,11 @@ double parse_quantity(std::string_view text, const std::string& where, const Kin
   const double value = scaled(number, unit->exponent) * unit->factor;
   if (!std::isfinite(value)) throw Error(where, quote(text) + " is beyond the range of a number");
   if (value < 0) throw Error(where, quote(text) + " is negative", "give 0 or more");
+  if (value != 0 && (value < kind.least || value > kind.most)) {
+    throw Error(where, quote(text) + " is out of range",
+                std::string(kind.noun) + " is between " + print_quantity(kind.least, kind) +
+                    " and " + print_quantity(kind.most, kind));
+  }
   return std::abs(value);  // "-0 s" is zero
 }
 

@@ -13,6 +13,7 @@
 #include "base/json.hpp"
 #include "base/message.hpp"
 #include "base/temporary.hpp"
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 
 namespace paceline::cli {
@@ -117,8 +118,8 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace
 
 void add_json_option(CLI::App& command, std::string& file) {
-  command.add_option("--json", file, "also write the answer as JSON ('-' = standard output)")
-      ->type_name("FILE");
+  add_option(command, "--json", file, "also write the answer as JSON ('-' = standard output)",
+             {.value = "FILE"});
 }
 
 void print(std::string_view text) {

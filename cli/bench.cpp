@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +13,8 @@
 #include "base/json.hpp"
 #include "base/message.hpp"
 #include "base/text.hpp"
+#include "cli/arguments.hpp"
+#include "cli/bench_collectives.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
@@ -51,6 +52,7 @@ struct Options {
   std::string scenario;
   std::vector<std::string> set;
   bool check = false;
+  int ranks = 1;
   std::string out, resume, json;
 };
 
@@ -94,10 +96,24 @@ kernels::Shape shape_of(const kernels::Operation& operation, const models::Kerne
   return shape;
 }
 
+/// The scenario with this program's own attention where its device is not known to have that: the
+/// shapes are the same before a profile is there.
+models::Scenario read_for_shapes(const Options& options) {
+  try {
+    return models::read_scenario_file(options.scenario, options.set);
+  } catch (const base::Error&) {
+    std::vector<std::string> set = options.set;
+    set.emplace_back("attention=eager");
+    models::Scenario scenario = models::read_scenario_file(options.scenario, set);
+    scenario.attention = "paceline";
+    return scenario;
+  }
+}
+
 /// The kernels of a step of the scenario, with a line for what there is no kernel of.
 std::vector<BenchCase> scenario_cases(const Options& options, const Backend& backend,
                                       std::size_t& left_out) {
-  const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
+  const models::Scenario scenario = read_for_shapes(options);
   const auto& only = options.choice.only;
   std::vector<BenchCase> cases;
   std::vector<std::string> known;
@@ -256,9 +272,31 @@ std::string samples_json(const std::vector<Sample>& samples, std::size_t busy) {
   return json.finish();
 }
 
+std::size_t busy_among(const std::vector<Sample>& samples) {
+  return static_cast<std::size_t>(
+      std::count_if(samples.begin(), samples.end(), [](const Sample& s) { return s.busy; }));
+}
+
+/// Messages and collectives in place of kernels.
+int bench_ranks(const Options& options, const Backend& backend) {
+  std::optional<int> status;
+  const auto samples = collective_samples(backend, options.ranks, options.choice.quick, status);
+  if (!samples) return status.value_or(kDone);
+  Outputs outputs("");
+  std::optional<reports::OutputFile> out = outputs.open(options.out);
+  Journal journal(out, *samples);
+  const std::size_t busy = busy_among(*samples);
+  journal.write(base::samples_complete_line(samples->size(), busy));
+  if (out) out->commit();
+  answer(samples_table(*samples) + summary(*samples, kernels::machine_of(backend), busy, 0),
+         options.json.empty() ? "" : samples_json(*samples, busy), options.json);
+  return kDone;
+}
+
 int run_bench(const Options& options) {
   const Backend& backend = kernels::backend_named(options.backend);
   if (options.check) return check_kernels(options, backend);
+  if (options.ranks > 1) return bench_ranks(options, backend);
   const base::Machine machine = kernels::machine_of(backend);
   std::size_t left_out = 0;
   const std::vector<BenchCase> cases = options.scenario.empty()
@@ -272,8 +310,7 @@ int run_bench(const Options& options) {
   std::optional<reports::OutputFile> out = outputs.open(options.out);
   Journal journal(out, kept);
   const std::vector<Sample> samples = measure_all(options, backend, machine, cases, kept, journal);
-  const auto busy = static_cast<std::size_t>(
-      std::count_if(samples.begin(), samples.end(), [](const Sample& s) { return s.busy; }));
+  const std::size_t busy = busy_among(samples);
   journal.write(base::samples_complete_line(samples.size(), busy));
   if (out) out->commit();
   answer(samples_table(samples) + summary(samples, machine, busy, left_out),
@@ -285,30 +322,28 @@ int run_bench(const Options& options) {
 
 void add_bench(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* bench = program.add_subcommand("bench", "measure the kernels on this machine");
-  bench->footer(kHelp);
-  bench->add_option("--backend", options->backend, "cpu (the default) or cuda")->type_name("NAME");
-  bench->add_option("--only", options->choice.only, "these kernels only")
-      ->type_name("A,B,...")
-      ->delimiter(',');
-  bench
-      ->add_option("--types", options->choice.types,
-                   "types of the activations; default fp32 on cpu, bf16 and\nfp8 on cuda")
-      ->type_name("A,B,...")
-      ->delimiter(',');
-  bench
-      ->add_option("--for", options->scenario,
-                   "the shapes of a step of this scenario in place of a grid")
-      ->type_name("SCENARIO");
-  add_set_option(*bench, options->set);
-  bench->add_flag("--quick", options->choice.quick, "fewer shapes and repetitions");
-  bench->add_flag("--check", options->check, "compare kernels with their references instead");
-  bench->add_option("--out", options->out, "write every sample as it comes")
-      ->type_name("FILE.jsonl");
-  bench->add_option("--resume", options->resume, "take over the samples of such a file")
-      ->type_name("FILE");
-  add_json_option(*bench, options->json);
-  bench->callback([options, &exit_code] { exit_code = run_bench(*options); });
+  CLI::App& bench = add_command(program, "bench", "measure the kernels on this machine", kHelp);
+  add_option(bench, "--backend", options->backend, "cpu (the default) or cuda", {.value = "NAME"});
+  add_option(bench, "--only", options->choice.only, "these kernels only",
+             {.value = "A,B,...", .separator = ','});
+  add_option(bench, "--types", options->choice.types,
+             "types of the activations; default fp32 on cpu, bf16 and\nfp8 on cuda",
+             {.value = "A,B,...", .separator = ','});
+  add_option(bench, "--for", options->scenario,
+             "the shapes of a step of this scenario in place of a grid", {.value = "SCENARIO"});
+  add_set_option(bench, options->set);
+  add_flag(bench, "--quick", options->choice.quick, "fewer shapes and repetitions");
+  add_option(bench, "--ranks", options->ranks,
+             "with 2 and more: messages and collectives between so many\nprocesses, in place of "
+             "kernels",
+             {.value = "N", .least = 1, .most = 4096});
+  add_flag(bench, "--check", options->check, "compare kernels with their references instead");
+  add_option(bench, "--out", options->out, "write every sample as it comes",
+             {.value = "FILE.jsonl"});
+  add_option(bench, "--resume", options->resume, "take over the samples of such a file",
+             {.value = "FILE"});
+  add_json_option(bench, options->json);
+  on_call(bench, [options, &exit_code] { exit_code = run_bench(*options); });
 }
 
 }  // namespace paceline::cli

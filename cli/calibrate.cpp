@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/calibrate.hpp"
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/message.hpp"
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "reports/answer.hpp"
@@ -40,6 +40,7 @@ struct Options {
   std::vector<std::string> inputs;
   std::string out, device, base, json;
   std::vector<std::string> without;
+  bool anyway = false;
   calibrate::InputOptions input;
 };
 
@@ -51,6 +52,7 @@ std::string normalised(const Options& options) {
   for (const std::string& kernel : options.without)
     command += " --without " + reports::shell_word(kernel);
   if (options.input.busy) command += " --busy";
+  if (options.anyway) command += " --anyway";
   if (options.input.nodes > 0) command += " --nodes " + std::to_string(options.input.nodes);
   return command;
 }
@@ -93,7 +95,7 @@ int run_calibrate(const Options& options) {
                         "write the profile to another file");
   const calibrate::Calibration result = calibrate::calibrate(inputs, fit_options(options, inputs));
   std::string text = calibration_text(result);
-  if (result.accepted()) {
+  if (result.accepted() || options.anyway) {
     base::write_file(options.out, result.profile_text);
     text += "profile: " + options.out + "\n";
     if (result.own_device) {
@@ -106,37 +108,33 @@ int run_calibrate(const Options& options) {
   }
   answer(text, options.json.empty() ? "" : calibration_json(result, normalised(options)),
          options.json);
-  return result.accepted() ? kDone : kAnswerIsNo;
+  return result.accepted() || options.anyway ? kDone : kAnswerIsNo;
 }
 
 }  // namespace
 
 void add_calibrate(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("calibrate", "fit a device profile to measurements");
-  command->footer(kHelp);
-  command
-      ->add_option("INPUT", options->inputs, "samples.jsonl, Google Benchmark JSON, nccl-tests log")
-      ->required();
-  command->add_option("--out", options->out, "the profile to write")
-      ->type_name("FILE.json")
-      ->required();
-  command
-      ->add_option("--device", options->device,
-                   "data sheet of the device, by name or file; default: the one\n"
-                   "whose name the samples have, none for a processor")
-      ->type_name("NAME");
-  command->add_option("--base", options->base, "profile to keep what was not measured from")
-      ->type_name("NAME");
-  command->add_option("--without", options->without, "leave samples of these kernels out")
-      ->type_name("A,B,...")
-      ->delimiter(',');
-  command->add_flag("--busy", options->input.busy, "also take samples of a busy machine");
-  command->add_option("--nodes", options->input.nodes, "of logs that do not say")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100000));
-  add_json_option(*command, options->json);
-  command->callback([options, &exit_code] { exit_code = run_calibrate(*options); });
+  CLI::App& command =
+      add_command(program, "calibrate", "fit a device profile to measurements", kHelp);
+  add_option(command, "INPUT", options->inputs,
+             "samples.jsonl, Google Benchmark JSON, nccl-tests log", {.required = true});
+  add_option(command, "--out", options->out, "the profile to write",
+             {.value = "FILE.json", .required = true});
+  add_option(command, "--device", options->device,
+             "data sheet of the device, by name or file; default: the one\n"
+             "whose name the samples have, none for a processor",
+             {.value = "NAME"});
+  add_option(command, "--base", options->base, "profile to keep what was not measured from",
+             {.value = "NAME"});
+  add_option(command, "--without", options->without, "leave samples of these kernels out",
+             {.value = "A,B,...", .separator = ','});
+  add_flag(command, "--busy", options->input.busy, "also take samples of a busy machine");
+  add_flag(command, "--anyway", options->anyway, "write the profile although a curve is refused");
+  add_option(command, "--nodes", options->input.nodes, "of logs that do not say",
+             {.value = "N", .least = 1, .most = 100000});
+  add_json_option(command, options->json);
+  on_call(command, [options, &exit_code] { exit_code = run_calibrate(*options); });
 }
 
 }  // namespace paceline::cli

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/scenario_options.hpp"
 #include "reports/answer.hpp"
@@ -49,12 +49,12 @@ int check_scenario(const Options& options) {
 
 void add_check(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* check = program.add_subcommand("check", "validate a scenario and show its defaults");
-  check->footer(kHelp);
-  check->add_option("SCENARIO", options->scenario, "the scenario, a YAML or JSON file")->required();
-  add_set_option(*check, options->set);
-  add_json_option(*check, options->json);
-  check->callback([options, &exit_code] { exit_code = check_scenario(*options); });
+  CLI::App& check =
+      add_command(program, "check", "validate a scenario and show its defaults", kHelp);
+  add_scenario(check, options->scenario);
+  add_set_option(check, options->set);
+  add_json_option(check, options->json);
+  on_call(check, [options, &exit_code] { exit_code = check_scenario(*options); });
 }
 
 }  // namespace paceline::cli

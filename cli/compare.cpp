@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/compare.hpp"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/config.hpp"
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/scenario_options.hpp"
 #include "reports/result_json.hpp"
@@ -62,16 +62,14 @@ int compare_files(const Options& options) {
 
 void add_compare(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* compare = program.add_subcommand("compare", "several runs side by side");
-  compare->footer(kHelp);
-  compare
-      ->add_option("FILE", options->files, "scenarios or result files; the first is the reference")
-      ->required()
-      ->expected(2, 1000);
-  add_set_option(*compare, options->set);
-  add_engine_options(*compare, options->engine);
-  add_json_option(*compare, options->json);
-  compare->callback([options, &exit_code] { exit_code = compare_files(*options); });
+  CLI::App& compare = add_command(program, "compare", "several runs side by side", kHelp);
+  add_option(compare, "FILE", options->files,
+             "scenarios or result files; the first is the reference",
+             {.required = true, .least = 2, .most = 1000});
+  add_set_option(compare, options->set);
+  add_engine_options(compare, options->engine);
+  add_json_option(compare, options->json);
+  on_call(compare, [options, &exit_code] { exit_code = compare_files(*options); });
 }
 
 }  // namespace paceline::cli

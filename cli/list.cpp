@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -10,11 +9,20 @@
 #include "base/config.hpp"
 #include "base/json.hpp"
 #include "base/table.hpp"
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/kinds.hpp"
 
 namespace paceline::cli {
 namespace {
+
+constexpr const char* kHelp =
+    "Examples:\n"
+    "  paceline list                     the kinds\n"
+    "  paceline list devices             all devices, one a line\n"
+    "  paceline list devices h100-sxm    one device: every number and where it comes from\n"
+    "  paceline list schedules zb-h1     one schedule: its order, a picture, its figures\n"
+    "  paceline list clusters eos --dot | dot -Tsvg -o eos.svg    a picture of its network";
 
 struct ListOptions {
   std::optional<std::string> kind, name;
@@ -135,22 +143,15 @@ void run_list(const ListOptions& options) {
 }  // namespace
 
 void add_list(CLI::App& program, int& exit_code) {
-  CLI::App* list =
-      program.add_subcommand("list", "names that scenarios may use, and what they mean");
+  CLI::App& list =
+      add_command(program, "list", "names that scenarios may use, and what they mean", kHelp);
   auto options = std::make_shared<ListOptions>();
-  list->add_option("KIND", options->kind, "devices, models, ...; without: the kinds there are");
-  list->add_option("NAME", options->name, "one of them, with its numbers and their sources");
-  list->add_flag("--dot", options->dot, "the network of a cluster as Graphviz text");
-  list->add_option("--svg", options->svg, "write the picture of a schedule")->type_name("FILE");
-  add_json_option(*list, options->json);
-  list->footer(
-      "Examples:\n"
-      "  paceline list                     the kinds\n"
-      "  paceline list devices             all devices, one a line\n"
-      "  paceline list devices h100-sxm    one device: every number and where it comes from\n"
-      "  paceline list schedules zb-h1     one schedule: its order, a picture, its figures\n"
-      "  paceline list clusters eos --dot | dot -Tsvg -o eos.svg    a picture of its network");
-  list->callback([options, &exit_code] {
+  add_option(list, "KIND", options->kind, "devices, models, ...; without: the kinds there are");
+  add_option(list, "NAME", options->name, "one of them, with its numbers and their sources");
+  add_flag(list, "--dot", options->dot, "the network of a cluster as Graphviz text");
+  add_option(list, "--svg", options->svg, "write the picture of a schedule", {.value = "FILE"});
+  add_json_option(list, options->json);
+  on_call(list, [options, &exit_code] {
     run_list(*options);
     exit_code = kDone;
   });

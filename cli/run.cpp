@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -7,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/scenario_options.hpp"
@@ -96,17 +96,16 @@ int run_scenario(const Options& options) {
 
 void add_run(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* run = program.add_subcommand("run", "predict one scenario");
-  run->footer(kHelp);
-  run->add_option("SCENARIO", options->scenario, "the scenario, a YAML or JSON file")->required();
-  add_set_option(*run, options->set);
-  add_engine_options(*run, options->engine);
-  add_json_option(*run, options->json);
-  run->add_option("--trace", options->trace, "also write a Chrome trace, for Perfetto")
-      ->type_name("FILE");
-  run->add_option("--picture", options->picture, "also draw the timeline as SVG")
-      ->type_name("FILE");
-  run->callback([options, &exit_code] { exit_code = run_scenario(*options); });
+  CLI::App& run = add_command(program, "run", "predict one scenario", kHelp);
+  add_scenario(run, options->scenario);
+  add_set_option(run, options->set);
+  add_engine_options(run, options->engine);
+  add_json_option(run, options->json);
+  add_option(run, "--trace", options->trace, "also write a Chrome trace, for Perfetto",
+             {.value = "FILE"});
+  add_option(run, "--picture", options->picture, "also draw the timeline as SVG",
+             {.value = "FILE"});
+  on_call(run, [options, &exit_code] { exit_code = run_scenario(*options); });
 }
 
 }  // namespace paceline::cli

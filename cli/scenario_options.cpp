@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/scenario_options.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include "base/error.hpp"
 #include "base/table.hpp"
+#include "cli/arguments.hpp"
 
 namespace paceline::cli {
 
+void add_scenario(CLI::App& command, std::string& file) {
+  add_option(command, "SCENARIO", file, "the scenario, a YAML or JSON file", {.required = true});
+}
+
 void add_set_option(CLI::App& command, std::vector<std::string>& set) {
-  command.add_option("--set", set, "change one value of the scenario; may be repeated")
-      ->type_name("PATH=VALUE")
-      ->type_size(1)
-      ->allow_extra_args(false);
+  add_option(command, "--set", set, "change one value of the scenario; may be repeated",
+             {.value = "PATH=VALUE", .one_each = true});
 }
 
 void add_engine_options(CLI::App& command, EngineChoice& choice) {
-  command
-      .add_option("--engine", choice.engine,
-                  "what computes the timeline: reference (the default), or simgrid,\n"
-                  "which lets messages share links")
-      ->type_name("NAME");
-  command
-      .add_option("--fidelity", choice.fidelity,
-                  "how closely simgrid looks at transfers: fluid (the default), chunk\n"
-                  "(data-parallel rings message by message), alpha-beta (no link is shared)")
-      ->type_name("NAME");
+  add_option(command, "--engine", choice.engine,
+             "what computes the timeline: reference (the default), or simgrid,\n"
+             "which lets messages share links",
+             {.value = "NAME"});
+  add_option(command, "--fidelity", choice.fidelity,
+             "how closely simgrid looks at transfers: fluid (the default), chunk\n"
+             "(data-parallel rings message by message), alpha-beta (no link is shared)",
+             {.value = "NAME"});
 }
 
 sim::PredictOptions find_engine(const EngineChoice& choice) {

@@ -15,6 +15,8 @@ namespace paceline::cli {
 
 inline constexpr const char* kDefaultEngine = "reference";
 
+/// Adds the scenario, the first argument.
+void add_scenario(CLI::App& command, std::string& file);
 /// Adds `--set path=value`, which may be repeated.
 void add_set_option(CLI::App& command, std::vector<std::string>& set);
 /// What computes the timeline, as given.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/sweep.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "base/child_pool.hpp"
 #include "base/error.hpp"
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
@@ -195,29 +195,23 @@ int run_sweep(const Options& options) {
 
 void add_sweep(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* sweep = program.add_subcommand("sweep", "predict a scenario for lists of values");
-  sweep->footer(kHelp);
-  sweep->add_option("SCENARIO", options->scenario, "the scenario, a YAML or JSON file")->required();
-  sweep
-      ->add_option("--over", options->over,
-                   "values of a path; several are crossed. Commas in brackets\n"
-                   "belong to a value")
-      ->type_name("PATH=A,B,...")
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->required();
-  sweep->add_flag("--zip", options->zip, "pair the lists instead of crossing them");
-  add_set_option(*sweep, options->set);
-  add_engine_options(*sweep, options->engine);
-  sweep->add_option("--jobs", options->jobs, "processes at a time; default one for each core")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  sweep->add_option("--out", options->out, "also write every row, as CSV or JSON lines")
-      ->type_name("FILE.csv|.jsonl");
-  add_json_option(*sweep, options->json);
-  sweep->add_option("--resume", options->resume, "take over the rows of such a FILE.jsonl")
-      ->type_name("FILE");
-  sweep->callback([options, &exit_code] { exit_code = run_sweep(*options); });
+  CLI::App& sweep = add_command(program, "sweep", "predict a scenario for lists of values", kHelp);
+  add_scenario(sweep, options->scenario);
+  add_option(sweep, "--over", options->over,
+             "values of a path; several are crossed. Commas in brackets\n"
+             "belong to a value",
+             {.value = "PATH=A,B,...", .required = true, .one_each = true});
+  add_flag(sweep, "--zip", options->zip, "pair the lists instead of crossing them");
+  add_set_option(sweep, options->set);
+  add_engine_options(sweep, options->engine);
+  add_option(sweep, "--jobs", options->jobs, "processes at a time; default one for each core",
+             {.value = "N", .least = 1, .most = 1024});
+  add_option(sweep, "--out", options->out, "also write every row, as CSV or JSON lines",
+             {.value = "FILE.csv|.jsonl"});
+  add_json_option(sweep, options->json);
+  add_option(sweep, "--resume", options->resume, "take over the rows of such a FILE.jsonl",
+             {.value = "FILE"});
+  on_call(sweep, [options, &exit_code] { exit_code = run_sweep(*options); });
 }
 
 }  // namespace paceline::cli

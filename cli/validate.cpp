@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/validate.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,8 +9,10 @@
 
 #include "base/json.hpp"
 #include "calibrate/collective_sets.hpp"
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
+#include "cli/validate_here.hpp"
 #include "models/scenario/set.hpp"
 #include "models/scenario/system.hpp"
 #include "reports/predict_row.hpp"
@@ -21,10 +22,27 @@
 namespace paceline::cli {
 namespace {
 
+constexpr const char* kHelp =
+    "Without SET every published set is compared ('paceline list sets' names them); a path to a\n"
+    "set file of your own works as well. Per set: mean and worst error, bias, Kendall's tau,\n"
+    "and the error of one MFU for all rows. 'reaches' says goal, bound, or EXCEEDED.\n"
+    "Exit status 1: a bound is exceeded.\n"
+    "\n"
+    "'nccl' alone compares the collective models with public nccl-tests logs: the white box,\n"
+    "every size from the others of its log, every log from others of its node.\n"
+    "'systems' alone compares published systems with what their authors claim.\n"
+    "'schedules' alone compares pipeline schedules with published figures and closed forms.\n"
+    "'here' alone measures this machine, fits a profile, predicts and runs small trainings on two\n"
+    "processes and compares; it refuses a busy machine (exit status 1).\n"
+    "\n"
+    "  paceline validate\n"
+    "  paceline validate llama-layouts --rows --plot layouts.svg";
+
 struct ValidateOptions {
   std::vector<std::string> sets;
   std::string json, plot;
   bool rows = false;
+  HereOptions here;
 };
 
 /// The command that gives the same answer: sets in order, no output files.
@@ -85,10 +103,15 @@ int validate_schedules(const ValidateOptions& options) {
 }
 
 int validate(const ValidateOptions& options) {
+  if (options.sets == std::vector<std::string>{"here"}) {
+    HereOptions here = options.here;
+    here.json = options.json;
+    return validate_here(here);
+  }
   if (options.sets == std::vector<std::string>{"nccl"}) return validate_nccl(options);
   if (options.sets == std::vector<std::string>{"systems"}) return validate_systems(options);
   if (options.sets == std::vector<std::string>{"schedules"}) return validate_schedules(options);
-  for (const char* alone : {"systems", "schedules"}) {
+  for (const char* alone : {"systems", "schedules", "here"}) {
     if (std::find(options.sets.begin(), options.sets.end(), alone) != options.sets.end())
       throw base::Error(alone, "stands alone", "validate sets in a run of their own");
   }
@@ -113,27 +136,17 @@ int validate(const ValidateOptions& options) {
 }  // namespace
 
 void add_validate(CLI::App& program, int& exit_code) {
-  CLI::App* command =
-      program.add_subcommand("validate", "compare predictions with published measurements");
-  command->footer(
-      "Without SET every published set is compared ('paceline list sets' names them); a path to a\n"
-      "set file of your own works as well. Per set: mean and worst error, bias, Kendall's tau,\n"
-      "and the error of one MFU for all rows. 'reaches' says goal, bound, or EXCEEDED.\n"
-      "Exit status 1: a bound is exceeded.\n"
-      "\n"
-      "'nccl' alone compares the collective models with public nccl-tests logs: the white box,\n"
-      "every size from the others of its log, every log from others of its node.\n"
-      "'systems' alone compares published systems with what their authors claim.\n"
-      "'schedules' alone compares pipeline schedules with published figures and closed forms.\n"
-      "\n"
-      "  paceline validate\n"
-      "  paceline validate llama-layouts --rows --plot layouts.svg");
   auto options = std::make_shared<ValidateOptions>();
-  command->add_option("SET", options->sets, "sets to compare, by name or file");
-  add_json_option(*command, options->json);
-  command->add_option("--plot", options->plot, "write the scatter plot as SVG")->type_name("FILE");
-  command->add_flag("--rows", options->rows, "also print every row");
-  command->callback([options, &exit_code] { exit_code = validate(*options); });
+  CLI::App& command =
+      add_command(program, "validate", "compare predictions with published measurements", kHelp);
+  add_option(command, "SET", options->sets, "sets to compare, by name or file");
+  add_json_option(command, options->json);
+  add_option(command, "--plot", options->plot, "write the scatter plot as SVG", {.value = "FILE"});
+  add_flag(command, "--rows", options->rows, "also print every row");
+  add_option(command, "--folder", options->here.folder, "of 'here': where samples and profile go",
+             {.value = "FOLDER"});
+  add_flag(command, "--busy", options->here.busy, "of 'here': go on on a busy machine");
+  on_call(command, [options, &exit_code] { exit_code = validate(*options); });
 }
 
 }  // namespace paceline::cli

@@ -36,6 +36,31 @@ else()
   message(STATUS "nvcc not found: no CUDA kernels")
 endif()
 
+# Registers, spills and shared memory of every kernel of the target in build/ptxas.txt; a kernel of
+# kernels/hot_kernels.txt that spills fails the build.
+function(paceline_record_ptxas target)
+  find_package(Python3 QUIET COMPONENTS Interpreter)
+  if(NOT Python3_FOUND)
+    message(STATUS "python3 not found: no ptxas.txt, and no check that hot kernels do not spill")
+    return()
+  endif()
+  set(script ${PROJECT_SOURCE_DIR}/tools/ptxas.py)
+  set(hot ${PROJECT_SOURCE_DIR}/kernels/hot_kernels.txt)
+  set(compiler_cache ${CMAKE_CUDA_COMPILER_LAUNCHER})
+  if(NOT compiler_cache AND PACELINE_CCACHE)
+    set(compiler_cache ${PACELINE_CCACHE})
+  endif()
+  set_target_properties(${target} PROPERTIES
+    CUDA_COMPILER_LAUNCHER "${Python3_EXECUTABLE};${script};run;${compiler_cache}")
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/ptxas.txt
+    COMMAND Python3::Interpreter ${script} report ${CMAKE_BINARY_DIR}/ptxas.txt ${hot}
+            $<TARGET_OBJECTS:${target}>
+    DEPENDS ${script} ${hot} $<TARGET_OBJECTS:${target}>
+    COMMAND_EXPAND_LISTS VERBATIM COMMENT "Figures of kernels: ptxas.txt")
+  add_custom_target(${target}_ptxas ALL DEPENDS ${CMAKE_BINARY_DIR}/ptxas.txt)
+endfunction()
+
 # `paceline bench` times with Google Benchmark where it is found, else with a loop of its own that gives
 # the same figures; OFF spares the program the shared library.
 set(PACELINE_GOOGLE_BENCHMARK AUTO CACHE STRING "Google Benchmark below paceline bench: AUTO, ON, OFF")
@@ -48,13 +73,27 @@ if(NOT PACELINE_GOOGLE_BENCHMARK STREQUAL "OFF")
     message(FATAL_ERROR "PACELINE_GOOGLE_BENCHMARK is ON and there is none: install libbenchmark-dev")
   endif()
 endif()
-paceline_library(kernels DEPENDS base EXCLUDE cuda/backend.cpp cuda/absent.cpp ${other_timer})
+set(cuda_host backend.cpp cublaslt.cpp multiply.cpp)
+list(TRANSFORM cuda_host PREPEND cuda/)
+set(avx2 gemm/eigen_product_avx2_cpu.cpp)
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(not_here ${avx2})
+endif()
+paceline_library(kernels DEPENDS base LIBRARIES Eigen3::Eigen ${CMAKE_DL_LIBS}
+  WITHOUT hardware_engine train
+  EXCLUDE ${cuda_host} cuda/absent.cpp ${other_timer} ${not_here} collective/mpi_module.cpp
+  collective/nccl.cpp collective/nccl_api.cpp collective/nccl_absent.cpp)
+# Square roots then need no branch for errno, and loops with them run in vectors.
+target_compile_options(paceline_kernels PRIVATE -fno-math-errno)
+# Chosen at run time by what the processor has.
+set_source_files_properties(kernels/${avx2} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
 if(other_timer STREQUAL "measure_loop.cpp")
   target_link_libraries(paceline_kernels PRIVATE benchmark::benchmark)
 endif()
 target_sources(paceline_kernels PRIVATE ${simt_sources})
 if(PACELINE_HAVE_CUDA)
-  target_sources(paceline_kernels PRIVATE kernels/cuda/backend.cpp)
+  list(TRANSFORM cuda_host PREPEND kernels/)
+  target_sources(paceline_kernels PRIVATE ${cuda_host})
   target_compile_definitions(paceline_kernels PUBLIC PACELINE_HAVE_CUDA)
   target_include_directories(paceline_kernels PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   add_library(paceline_cuda STATIC ${cuda_sources})
@@ -62,6 +101,7 @@ if(PACELINE_HAVE_CUDA)
   target_compile_definitions(paceline_cuda PRIVATE PACELINE_HAVE_CUDA)
   target_compile_options(paceline_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Wno-deprecated-gpu-targets>)
+  paceline_record_ptxas(paceline_cuda)
   # Each calls the other: the device code's error check lies with the backend.
   target_link_libraries(paceline_cuda PRIVATE CUDA::cudart_static
                                       INTERFACE $<LINK_ONLY:paceline_kernels>)
@@ -69,3 +109,16 @@ if(PACELINE_HAVE_CUDA)
 else()
   target_sources(paceline_kernels PRIVATE kernels/cuda/absent.cpp)
 endif()
+
+# NCCL is loaded at run time; its header gives the types.
+if(PACELINE_HAVE_CUDA)
+  find_path(PACELINE_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+endif()
+if(PACELINE_HAVE_CUDA AND PACELINE_NCCL_INCLUDE)
+  target_sources(paceline_kernels PRIVATE kernels/collective/nccl.cpp kernels/collective/nccl_api.cpp)
+  target_include_directories(paceline_kernels SYSTEM PRIVATE ${PACELINE_NCCL_INCLUDE})
+else()
+  target_sources(paceline_kernels PRIVATE kernels/collective/nccl_absent.cpp)
+endif()
+
+paceline_library(kernels/hardware_engine DEPENDS sim kernels)

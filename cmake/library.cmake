@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# paceline_library(NAME [DEPENDS folder…] [LIBRARIES target…] [EXCLUDE file…]): one static library of
-# the .cpp files below the folder NAME. Includes are rooted at the source tree; LIBRARIES stay private,
+# paceline_library(NAME [DEPENDS folder…] [LIBRARIES target…] [EXCLUDE file…] [WITHOUT folder…]): one
+# static library of the .cpp files below the folder NAME; of kernels/x it is called x. Includes are rooted at the source tree; LIBRARIES stay private,
 # so third parties do not leak through headers. A folder without sources gives a header-only library.
 function(paceline_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;EXCLUDE;WITHOUT" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
   list(TRANSFORM ARG_EXCLUDE PREPEND ${PROJECT_SOURCE_DIR}/${name}/)
   list(REMOVE_ITEM sources ${ARG_EXCLUDE})
-  set(target paceline_${name})
+  foreach(folder IN LISTS ARG_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${name}/${folder}/")
+  endforeach()
+  cmake_path(GET name FILENAME target)
+  set(target paceline_${target})
   if(name STREQUAL "cli")  # paceline_cli is the program
     set(target paceline_cli_lib)
   endif()

@@ -25,6 +25,9 @@ struct Backend {
   bool (*has)(const Operation&);
   /// Enqueues the operation, which has() says is there.
   void (*run)(const Operation&, const Call&, Stream);
+  /// Page-locked memory of the host, where the device is another.
+  void* (*allocate_on_host)(std::size_t bytes);
+  void (*release_on_host)(void* data);
   /// Of the processor or device: "AMD EPYC 9554", "NVIDIA H200".
   std::string (*device)();
   /// Memory one rank may use, in bytes: of the device, or its share of the machine's; 0: unknown.
@@ -40,11 +43,13 @@ const Backend& simt_backend();
 const Backend& cuda_backend();
 const Backend& backend_named(std::string_view name);
 
-/// Memory of a backend.
+/// Memory of a backend, or of the host beside it.
 class Buffer {
  public:
-  Buffer(const Backend& backend, std::size_t bytes)
-      : data_(backend.allocate(bytes), backend.release), bytes_(bytes) {}
+  Buffer(const Backend& backend, std::size_t bytes, bool on_host = false)
+      : data_(on_host ? backend.allocate_on_host(bytes) : backend.allocate(bytes),
+              on_host ? backend.release_on_host : backend.release),
+        bytes_(bytes) {}
   void* data() const { return data_.get(); }
   std::size_t bytes() const { return bytes_; }
 

@@ -47,16 +47,67 @@ double random_value(const TensorSpec& spec, base::Rng& rng) {
       return rng.uniform(0, spec.scale);
     case Fill::Whole:
       return static_cast<double>(rng.below(static_cast<std::uint64_t>(spec.scale)));
+    case Fill::Bits: {
+      double bits = 0;
+      for (std::size_t i = 0; i < 8 * bytes_of(spec.type); ++i)
+        bits = 2 * bits + (rng.uniform() < spec.scale ? 1 : 0);
+      return bits;
+    }
     case Fill::Constant:
+    case Fill::Steps:
+    case Fill::Cuts:
+    case Fill::Sparse:
+    case Fill::Ascending:
       break;
   }
   return spec.scale;
 }
 
+/// Offsets of count - 1 pieces.
+std::vector<double> offsets(const TensorSpec& spec, base::Rng& rng) {
+  const double pieces = static_cast<double>(spec.count - 1);
+  std::vector<double> result;
+  for (std::int64_t i = 0; i < spec.count; ++i) {
+    const double place = pieces > 0 ? static_cast<double>(i) / pieces : 0;
+    const bool inner = i > 0 && i + 1 < spec.count;
+    result.push_back(
+        std::floor(spec.scale * (spec.fill == Fill::Cuts && inner ? rng.uniform() : place)));
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+/// `wanted` different numbers below `below`, rising (Knuth, The art of computer programming 2,
+/// section 3.4.2, algorithm S).
+std::vector<double> rising(std::int64_t wanted, std::int64_t below, base::Rng& rng) {
+  std::vector<double> result;
+  for (std::int64_t i = 0; i < below; ++i) {
+    const auto missing = static_cast<double>(wanted - std::ssize(result));
+    if (rng.uniform() * static_cast<double>(below - i) < missing)
+      result.push_back(static_cast<double>(i));
+  }
+  return result;
+}
+
 }  // namespace
 
+double unwritten(DType type) {
+  if (!is_integer(type)) return std::numeric_limits<double>::quiet_NaN();
+  unsigned char bytes[8];
+  std::memset(bytes, kUnwrittenByte, sizeof bytes);
+  return element(bytes, type, 0);
+}
+
 std::vector<double> random_values(const TensorSpec& spec, base::Rng& rng) {
-  std::vector<double> result(static_cast<std::size_t>(spec.count));
+  if (spec.fill == Fill::Steps || spec.fill == Fill::Cuts) return offsets(spec, rng);
+  const auto scale = static_cast<std::int64_t>(spec.scale);
+  if (spec.fill == Fill::Ascending) return rising(spec.count, scale, rng);
+  std::vector<double> result(static_cast<std::size_t>(spec.count), 0.0);
+  if (spec.fill == Fill::Sparse) {
+    for (const double i : rising(scale, spec.count, rng))
+      result[static_cast<std::size_t>(i)] = base::standard_normal(rng);
+    return result;
+  }
   for (double& value : result) value = random_value(spec, rng);
   return result;
 }
@@ -71,15 +122,11 @@ std::vector<unsigned char> image(const TensorSpec& spec, base::Rng& rng,
   unsigned char* data = result.data() + kGuard;
   values.assign(static_cast<std::size_t>(spec.count), 0);
   const bool input = spec.use == Use::In || spec.use == Use::InOut;
-  if (!input && is_integer(spec.type)) std::memset(data, 0xee, bytes);
   const std::vector<double> fresh = input ? random_values(spec, rng) : std::vector<double>();
   for (std::int64_t i = 0; i < spec.count; ++i) {
-    if (input) {
-      set_element(data, spec.type, i, fresh[static_cast<std::size_t>(i)]);
-      values[static_cast<std::size_t>(i)] = element(data, spec.type, i);
-    } else if (!is_integer(spec.type)) {
-      set_element(data, spec.type, i, std::numeric_limits<double>::quiet_NaN());
-    }
+    const auto k = static_cast<std::size_t>(i);
+    set_element(data, spec.type, i, input ? fresh[k] : unwritten(spec.type));
+    if (input) values[k] = element(data, spec.type, i);
   }
   return result;
 }
@@ -92,14 +139,15 @@ std::string mismatch(const TensorSpec& spec, std::size_t i, double got, double w
 void compare(const TensorSpec& spec, const std::vector<double>& got,
              const std::vector<double>& wanted, CheckResult& result) {
   double squares = 0;
-  for (const double w : wanted) squares += w * w;
+  for (const double w : wanted) squares += std::isinf(w) ? 0 : w * w;
   const double rms = std::sqrt(squares / std::max<double>(1, static_cast<double>(wanted.size())));
   const bool exact = spec.tolerance == 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const double allowed =
         exact ? 0 : spec.tolerance * rms + rounding(spec.type) * std::abs(wanted[i]);
     const double error = std::abs(got[i] - wanted[i]);
-    const bool fine = exact ? got[i] == wanted[i] : error <= allowed;  // false for NaN
+    const bool same = got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]));
+    const bool fine = same || (!exact && error <= allowed);  // infinities too; false for NaN
     if (allowed > 0 && error / allowed > result.worst) result.worst = error / allowed;
     if (fine) continue;
     if (result.passed) result.problem = mismatch(spec, i, got[i], wanted[i]);
@@ -116,7 +164,7 @@ Arguments::Arguments(const Operation& operation, const Case& c, const Backend& b
   initial_.resize(specs_.size());
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     const std::vector<unsigned char> bytes = image(specs_[i], rng, initial_[i]);
-    buffers_.emplace_back(backend, bytes.size());
+    buffers_.emplace_back(backend, bytes.size(), specs_[i].on_host);
     backend.to_device(buffers_.back().data(), bytes.data(), bytes.size());
     tensors_.push_back({static_cast<unsigned char*>(buffers_.back().data()) + kGuard,
                         specs_[i].type, specs_[i].count});

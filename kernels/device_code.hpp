@@ -10,9 +10,11 @@
 
 #include "kernels/cuda/check.hpp"
 #define PACELINE_TARGET cuda
+#define PACELINE_UNROLL _Pragma("unroll")
 #else
 #include "kernels/simt/simt.hpp"
 #define PACELINE_TARGET simt
+#define PACELINE_UNROLL
 #endif
 #include "kernels/operation.hpp"
 
@@ -22,12 +24,19 @@ namespace paceline::kernels::PACELINE_TARGET {
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
             Stream stream, const Arguments&... arguments) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;  // nothing to do is no error
   if (shared_bytes > 48 * 1024)
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(shared_bytes)));
   kernel<<<grid, block, shared_bytes, static_cast<cudaStream_t>(stream.handle)>>>(
       static_cast<Parameters>(arguments)...);
   check(cudaGetLastError());
+}
+
+/// Enqueues a copy; device and page-locked host memory in either place.
+inline void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault,
+                        static_cast<cudaStream_t>(stream.handle)));
 }
 
 /// The block's dynamic shared memory.

@@ -19,10 +19,29 @@ struct Case {
 
 enum class Use : std::uint8_t { In, Out, InOut, Scratch };
 /// How the driver fills inputs: normal with standard deviation `scale`; uniform in [0, scale);
-/// whole numbers in [0, scale); all `scale`.
-enum class Fill : std::uint8_t { Normal, Uniform, Whole, Constant };
+/// whole numbers in [0, scale); all `scale`; offsets of pieces that cover [0, scale]: whole numbers
+/// ascending from 0 to scale, in equal steps or cut at random places (empty pieces among them);
+/// standard normal at exactly `scale` places and zero elsewhere; distinct whole numbers below
+/// scale, rising; whole numbers of which each bit is set with probability `scale`.
+enum class Fill : std::uint8_t {
+  Normal,
+  Uniform,
+  Whole,
+  Constant,
+  Steps,
+  Cuts,
+  Sparse,
+  Ascending,
+  Bits
+};
 
-/// One argument. Out and Scratch are poisoned before a run (NaN, or 0xee bytes for integers).
+/// What an element that was not written reads as: NaN, or this byte in all of an integer's. A
+/// reference that wants elements left alone (behind a count that only the data tells) says so with
+/// unwritten().
+constexpr unsigned char kUnwrittenByte = 0xee;
+double unwritten(DType type);
+
+/// One argument. Out and Scratch are unwritten before a run.
 struct TensorSpec {
   const char* name;
   Use use = Use::In;
@@ -33,6 +52,8 @@ struct TensorSpec {
   /// Largest |result - reference| allowed, as a share of the root mean square of the reference of
   /// this tensor (0: exactly equal). Rounding of the stored type comes on top.
   double tolerance = 0;
+  /// In page-locked memory of the host: copies between host and device.
+  bool on_host = false;
 };
 
 /// Arguments of a run, in the order of Operation::tensors.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "models/cost/memory.hpp"
 #include "models/cost/sparse_collective.hpp"
 #include "models/scenario/scenario.hpp"
 #include "sim/engine/simgrid.hpp"
@@ -64,6 +65,12 @@ void add_memory(const sim::Result& result, std::map<std::string, double, std::le
   values["activation_bytes"] = bytes_of(peak, {MemoryPart::Activations, MemoryPart::Logits});
 }
 
+double table_states(const Scenario& scenario, const models::Plan& plan) {
+  double sum = 0;
+  for (const models::Stage& stage : plan.stages) sum += models::table_state_bytes(scenario, stage);
+  return sum * scenario.parallel.tp;
+}
+
 /// Every name of models::system_quantities().
 std::map<std::string, double, std::less<>> quantities(const Scenario& scenario,
                                                       const sim::Prediction& prediction) {
@@ -71,6 +78,7 @@ std::map<std::string, double, std::less<>> quantities(const Scenario& scenario,
   const auto part = [&](Part p) { return r.breakdown[static_cast<std::size_t>(p)]; };
   const auto sent = [&](Stream s) { return r.traffic_bytes[static_cast<std::size_t>(s)]; };
   std::map<std::string, double, std::less<>> values{
+      {"table_state_bytes", table_states(scenario, prediction.plan)},
       {"step_time_s", r.step_time},
       {"tokens_per_s", r.tokens_per_s},
       {"samples_per_s", r.samples_per_s},

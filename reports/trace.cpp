@@ -118,13 +118,15 @@ void name_lanes(EventWriter& out, const Prediction& prediction) {
   }
   for (std::size_t lane = 0; lane < graph.lanes.size(); ++lane) {
     const RankClass rank_class = describe_lane(prediction, lane);
-    const std::string name = to_text(rank_class),
+    const std::string& side = graph.lanes[lane].title;
+    const std::string name = (side.empty() ? "" : side + " ") + to_text(rank_class),
                       labels = std::to_string(graph.lanes[lane].members) + " like rank " +
                                std::to_string(graph.lanes[lane].representative);
     metadata(out, "process_name", lane, 0, "name", &name, 0);
     metadata(out, "process_labels", lane, 0, "labels", &labels, 0);
+    // Titled lanes stand beside those of the same rank.
     metadata(out, "process_sort_index", lane, 0, "sort_index", nullptr,
-             static_cast<std::int64_t>(lane));
+             side.empty() ? static_cast<std::int64_t>(lane) : graph.lanes[lane].representative);
     for (int s = 0; s < sim::kStreams; ++s) {
       const auto stream = static_cast<Stream>(s);
       if (!used[lane][static_cast<std::size_t>(s)] || stream == Stream::None) continue;

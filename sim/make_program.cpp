@@ -88,6 +88,25 @@ void check_recompute(const models::Scenario& scenario, const Program& program) {
   }
 }
 
+/// The key a schedule's complaint is about: an option it names, if the scenario sets it, or else
+/// the schedule.
+std::string blamed_key(const models::Scenario& scenario, std::string_view complaint) {
+  const models::ScheduleOptions& o = scenario.schedule.options;
+  const struct {
+    std::string_view key, word;
+    bool set;
+  } options[] = {{"schedule.memory_limit", "memory_limit", o.memory_limit > 0},
+                 {"schedule.group", "group", o.group > 0},
+                 {"schedule.directions", "directions", o.directions > 0},
+                 {"schedule.update_every", "microbatches per update", o.update_every > 0},
+                 {"schedule.pools", "pools", o.pools > 0}};
+  for (const auto& option : options) {
+    if (option.set && complaint.find(option.word) != std::string_view::npos)
+      return std::string(option.key);
+  }
+  return "schedule.name";
+}
+
 bool asynchronous(const models::Scenario& scenario) {
   const models::ScheduleTraits* traits = models::schedule_traits(scenario.schedule.name);
   return scenario.schedule.file.empty() && traits != nullptr && traits->asynchronous;
@@ -123,7 +142,7 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan,
   try {
     program = schedule.build(shape);
   } catch (const base::Error& error) {
-    throw base::Error(where, error.what());
+    throw base::Error(models::where(scenario, blamed_key(scenario, error.what())), error.what());
   }
   check_slices(scenario, program);
   check_recompute(scenario, program);

@@ -59,9 +59,12 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   const bool shared = simgrid && options.fidelity != Fidelity::AlphaBeta;
   const EngineOptions engine = engine_options(scenario);
   const auto run = [&] {
-    p.graph = lower(
-        scenario, p.plan, p.program,
-        {.inner = options.inner, .network = shared, .chunks = options.fidelity == Fidelity::Chunk});
+    p.graph = lower(scenario, p.plan, p.program,
+                    {.unfold = options.kernels,
+                     .inner = options.inner,
+                     .network = shared,
+                     .chunks = options.fidelity == Fidelity::Chunk,
+                     .kernels = options.kernels});
     p.timeline = simgrid ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
   };
   run();

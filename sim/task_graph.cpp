@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/task_graph.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/error.hpp"
@@ -17,6 +18,24 @@ TaskId TaskGraph::add(const Task& task, std::span<const TaskId> dependencies) {
   return static_cast<TaskId>(tasks.size() - 1);
 }
 
+void TaskGraph::add_dependencies(std::vector<Dependency> more) {
+  if (more.empty()) return;
+  std::stable_sort(more.begin(), more.end(),
+                   [](const Dependency& a, const Dependency& b) { return a.task < b.task; });
+  std::vector<TaskId> merged;
+  merged.reserve(deps.size() + more.size());
+  auto next = more.begin();
+  for (TaskId t = 0; t < tasks.size(); ++t) {
+    const std::span<const TaskId> own = dependencies(t);
+    first_dep[t] = static_cast<std::uint32_t>(merged.size());  // own has been read already
+    merged.insert(merged.end(), own.begin(), own.end());
+    for (; next != more.end() && next->task == t; ++next) merged.push_back(next->after);
+  }
+  PACELINE_CHECK(next == more.end());
+  first_dep.back() = static_cast<std::uint32_t>(merged.size());
+  deps = std::move(merged);
+}
+
 void TaskGraph::reserve(std::size_t task_count, std::size_t dependency_count) {
   tasks.reserve(task_count);
   first_dep.reserve(task_count + 1);
@@ -31,6 +50,8 @@ void TaskGraph::clear() {
   deps.clear();
   network = {};
   boundaries.clear();
+  kernels.clear();
+  exchanges.clear();
 }
 
 }  // namespace paceline::sim

@@ -2,13 +2,19 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
+#include "models/cost/collective.hpp"
 #include "sim/network.hpp"
+
+namespace paceline::models {
+struct Op;
+}
 
 /// Timed work of one step. Every engine takes one; labels are derived, never stored.
 namespace paceline::sim {
@@ -112,6 +118,20 @@ struct Lane {
   int representative = 0;  ///< rank
   std::int64_t members = 1;
   std::vector<MemoryDelta> resident;  ///< held for the whole step
+  std::string title{};  ///< where a graph shows ranks twice, "predicted" and "measured"; else empty
+};
+
+/// A message or collective as those who take part see it.
+struct Exchange {
+  TaskId task = kNoTask;
+  models::CollectiveOp op = models::CollectiveOp::SendRecv;
+  double bytes = 0;        ///< of a message, or of the full array of a collective
+  std::vector<int> ranks;  ///< of a message from the first to the second; else ascending
+};
+
+/// `task` starts after `after` has finished.
+struct Dependency {
+  TaskId task, after;
 };
 
 struct TaskGraph {
@@ -121,6 +141,10 @@ struct TaskGraph {
   std::vector<std::uint32_t> first_dep;  ///< CSR, size tasks + 1
   std::vector<TaskId> deps;              ///< of task t: deps[first_dep[t] .. first_dep[t+1])
   Network network;                       ///< empty: no task shares a link with another
+  /// By segment, where LowerOptions::kernels asks for it: the kernel all its tasks run; null or
+  /// beyond the end: none is known, a task only takes its time. And by task what it exchanges.
+  std::vector<std::shared_ptr<const models::Op>> kernels;
+  std::vector<Exchange> exchanges;
   /// By task, for ready dispatch: messages with the same number to the same lane share receive
   /// buffers; kNoTask: none. May end early.
   std::vector<std::uint32_t> boundaries;
@@ -128,6 +152,8 @@ struct TaskGraph {
   /// Dependencies may name tasks added later (engines check for cycles); graphs whose dependencies
   /// all name earlier tasks are evaluated fastest.
   TaskId add(const Task& task, std::span<const TaskId> dependencies = {});
+  /// More dependencies of tasks that are there already.
+  void add_dependencies(std::vector<Dependency> more);
   /// The message is one of those of a boundary.
   void cross(TaskId message, std::uint32_t boundary) {
     if (boundaries.size() <= message) boundaries.resize(message + std::size_t{1}, kNoTask);

@@ -33,6 +33,12 @@ void* allocate(std::size_t bytes) {
   return data;
 }
 
+void* allocate_on_host(std::size_t bytes) {
+  void* data = nullptr;
+  check(cudaMallocHost(&data, bytes == 0 ? 1 : bytes));
+  return data;
+}
+
 void copy(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
 }
@@ -70,6 +76,8 @@ constexpr Backend kCuda{"cuda",
                         [](Stream s) { check(cudaStreamSynchronize(native(s))); },
                         [](const Operation& o) { return o.cuda != nullptr; },
                         [](const Operation& o, const Call& call, Stream s) { o.cuda(call, s); },
+                        allocate_on_host,
+                        [](void* data) { cudaFreeHost(data); },
                         device,
                         memory,
                         multiprocessors};

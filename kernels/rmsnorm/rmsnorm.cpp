@@ -3,17 +3,14 @@
 
 #include <cmath>
 
+#include "kernels/cpu_rows.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/rows.hpp"
 
 namespace paceline::kernels {
 namespace {
 
 constexpr double kTolerance = 2e-5;  // sums of a few thousand floats
-
-std::int64_t elements(const Case& c) { return c.shape["rows"] * c.shape["columns"]; }
-double stored_bytes(const Case& c) {
-  return static_cast<double>(elements(c)) * static_cast<double>(bytes_of(c.type));
-}
 
 std::vector<TensorSpec> forward_tensors(const Case& c) {
   return {{"x", Use::In, c.type, elements(c)},
@@ -21,9 +18,7 @@ std::vector<TensorSpec> forward_tensors(const Case& c) {
           {"y", Use::Out, c.type, elements(c), {}, 0, kTolerance},
           {"r", Use::Out, DType::F32, c.shape["rows"], {}, 0, kTolerance}};
 }
-Work forward_work(const Case& c) {
-  return {4.0 * static_cast<double>(elements(c)), 2 * stored_bytes(c)};
-}
+Work forward_work(const Case& c) { return work_of(c, forward_tensors(c), 4); }
 
 void forward_reference(const Case& c, Values& v) {
   const auto rows = static_cast<std::size_t>(c.shape["rows"]),
@@ -40,20 +35,19 @@ void forward_reference(const Case& c, Values& v) {
 
 template <class T>
 void forward_cpu(const Call& call) {
-  const std::int64_t rows = call["rows"], n = call["columns"];
-  const T* x = call.at<T>(0);
-  const float* w = call.at<float>(1);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    float squares = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto value = static_cast<float>(x[row * n + i]);
-      squares += value * value;
-    }
-    const float r = rms_inverse(squares, static_cast<float>(n));
-    for (std::int64_t i = 0; i < n; ++i)
-      call.at<T>(2)[row * n + i] = T(static_cast<float>(x[row * n + i]) * r * w[i]);
+  const std::int64_t n = call["columns"];
+  for_rows(call["rows"], n, [&](std::int64_t row, std::int64_t start) {
+    const T* x = call.at<T>(0) + start;
+    const float* w = call.at<float>(1);
+    T* y = call.at<T>(2) + start;
+    const float squares = sum_over(n, [&](std::int64_t i) {
+      const auto value = static_cast<float>(x[i]);
+      return value * value;
+    });
+    const float r = rms_inverse(squares / static_cast<float>(n));
+    for (std::int64_t i = 0; i < n; ++i) y[i] = T(static_cast<float>(x[i]) * r * w[i]);
     call.at<float>(3)[row] = r;
-  }
+  });
 }
 
 // dx and dw read r as forward wrote it: here any positive number does.
@@ -64,9 +58,7 @@ std::vector<TensorSpec> input_tensors(const Case& c) {
           {"dy", Use::In, c.type, elements(c)},
           {"dx", Use::Out, c.type, elements(c), {}, 0, kTolerance}};
 }
-Work input_work(const Case& c) {
-  return {8.0 * static_cast<double>(elements(c)), 3 * stored_bytes(c)};
-}
+Work input_work(const Case& c) { return work_of(c, input_tensors(c), 8); }
 
 void input_reference(const Case& c, Values& v) {
   const auto rows = static_cast<std::size_t>(c.shape["rows"]),
@@ -83,30 +75,30 @@ void input_reference(const Case& c, Values& v) {
 
 template <class T>
 void input_cpu(const Call& call) {
-  const std::int64_t rows = call["rows"], n = call["columns"];
-  const float* w = call.at<float>(1);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const T *x = call.at<T>(0) + row * n, *dy = call.at<T>(3) + row * n;
+  const std::int64_t n = call["columns"];
+  for_rows(call["rows"], n, [&](std::int64_t row, std::int64_t start) {
+    const T *x = call.at<T>(0) + start, *dy = call.at<T>(3) + start;
+    const float* w = call.at<float>(1);
+    T* dx = call.at<T>(4) + start;
     const float r = call.at<float>(2)[row];
-    float dot = 0;
+    const float dot = sum_over(n, [&](std::int64_t i) {
+      return static_cast<float>(dy[i]) * w[i] * static_cast<float>(x[i]);
+    });
+    const float share = rmsnorm_share(dot / static_cast<float>(n), r);
     for (std::int64_t i = 0; i < n; ++i)
-      dot += static_cast<float>(dy[i]) * w[i] * static_cast<float>(x[i]);
-    for (std::int64_t i = 0; i < n; ++i)
-      call.at<T>(4)[row * n + i] =
-          T(rmsnorm_dx(static_cast<float>(dy[i]), w[i], static_cast<float>(x[i]), r, dot,
-                       static_cast<float>(n)));
-  }
+      dx[i] = T(rmsnorm_dx(static_cast<float>(dy[i]), w[i], static_cast<float>(x[i]), r, share));
+  });
 }
 
 std::vector<TensorSpec> weight_tensors(const Case& c) {
   return {{"x", Use::In, c.type, elements(c)},
           {"r", Use::In, DType::F32, c.shape["rows"], Fill::Uniform, 2},
           {"dy", Use::In, c.type, elements(c)},
-          {"dw", Use::Out, DType::F32, c.shape["columns"], {}, 0, kTolerance}};
+          {"dw", Use::Out, DType::F32, c.shape["columns"], {}, 0, kTolerance},
+          {"partial", Use::Scratch, DType::F32,
+           column_slice_count(c.shape["rows"], c.shape["columns"]) * c.shape["columns"]}};
 }
-Work weight_work(const Case& c) {
-  return {3.0 * static_cast<double>(elements(c)), 2 * stored_bytes(c)};
-}
+Work weight_work(const Case& c) { return work_of(c, weight_tensors(c), 3); }
 
 void weight_reference(const Case& c, Values& v) {
   const auto n = static_cast<std::size_t>(c.shape["columns"]);
@@ -115,43 +107,30 @@ void weight_reference(const Case& c, Values& v) {
 
 template <class T>
 void weight_cpu(const Call& call) {
-  const std::int64_t rows = call["rows"], n = call["columns"];
+  const std::int64_t n = call["columns"];
   float* dw = call.at<float>(3);
   for (std::int64_t i = 0; i < n; ++i) dw[i] = 0;
-  for (std::int64_t row = 0; row < rows; ++row) {
+  for_rows(call["rows"], n, [&](std::int64_t row, std::int64_t start) {
+    const T *x = call.at<T>(0) + start, *dy = call.at<T>(2) + start;
     const float r = call.at<float>(1)[row];
     for (std::int64_t i = 0; i < n; ++i)
-      dw[i] += static_cast<float>(call.at<T>(2)[row * n + i]) *
-               static_cast<float>(call.at<T>(0)[row * n + i]) * r;
-  }
+      dw[i] += static_cast<float>(dy[i]) * static_cast<float>(x[i]) * r;
+  });
 }
-
-std::vector<Shape> test_shapes() {
-  return {{{"rows", 1}, {"columns", 1}},
-          {{"rows", 3}, {"columns", 33}},
-          {{"rows", 37}, {"columns", 257}}};
-}
-std::vector<Shape> bench_shapes() {
-  return {{{"rows", 1024}, {"columns", 1024}},
-          {{"rows", 4096}, {"columns", 4096}},
-          {{"rows", 8192}, {"columns", 8192}}};
-}
-
-const std::vector<DType> kFloats = {DType::F32, DType::Bf16, DType::F16};
 
 }  // namespace
 
 std::vector<Operation> rmsnorm_operations() {
-  return {{"rmsnorm", "forward", "y = x / rms(x) * w, and 1/rms", kFloats, forward_tensors,
-           forward_work, test_shapes, bench_shapes, forward_reference,
+  return {{"rmsnorm", "forward", "y = x / rms(x) * w, and 1/rms", float_types(), forward_tensors,
+           forward_work, row_test_shapes, row_bench_shapes, forward_reference,
            [](const Call& c) { PACELINE_BY_TYPE(c, forward_cpu); },
            PACELINE_ON_DEVICE(rmsnorm_forward)},
-          {"rmsnorm", "input-gradient", "dx from dy and 1/rms", kFloats, input_tensors, input_work,
-           test_shapes, bench_shapes, input_reference,
+          {"rmsnorm", "input-gradient", "dx from dy and 1/rms", float_types(), input_tensors,
+           input_work, row_test_shapes, row_bench_shapes, input_reference,
            [](const Call& c) { PACELINE_BY_TYPE(c, input_cpu); },
            PACELINE_ON_DEVICE(rmsnorm_input_gradient)},
-          {"rmsnorm", "weight-gradient", "dw summed over rows", kFloats, weight_tensors,
-           weight_work, test_shapes, bench_shapes, weight_reference,
+          {"rmsnorm", "weight-gradient", "dw summed over rows", float_types(), weight_tensors,
+           weight_work, row_test_shapes, row_bench_shapes, weight_reference,
            [](const Call& c) { PACELINE_BY_TYPE(c, weight_cpu); },
            PACELINE_ON_DEVICE(rmsnorm_weight_gradient)}};
 }

@@ -10,17 +10,19 @@ namespace paceline::kernels {
 
 constexpr float kRmsnormEpsilon = 1e-6F;
 
-/// 1/rms from the sum of squares of a row.
-PACELINE_HD inline float rms_inverse(float squares, float columns) {
+/// 1/rms from the mean of the squares of a row.
+PACELINE_HD inline float rms_inverse(float mean_square) {
 #ifdef __CUDA_ARCH__
-  return rsqrtf(squares / columns + kRmsnormEpsilon);
+  return rsqrtf(mean_square + kRmsnormEpsilon);
 #else
-  return 1.0F / std::sqrt(squares / columns + kRmsnormEpsilon);
+  return 1.0F / std::sqrt(mean_square + kRmsnormEpsilon);
 #endif
 }
-/// One element of dx; `dot`: sum over the row of dy * w * x.
-PACELINE_HD inline float rmsnorm_dx(float dy, float w, float x, float r, float dot, float columns) {
-  return r * (dy * w - x * r * r * dot / columns);
+/// What one element of dx subtracts from g, over x: r^2 * mean(g * x).
+PACELINE_HD inline float rmsnorm_share(float mean_gx, float r) { return r * r * mean_gx; }
+/// One element of dx.
+PACELINE_HD inline float rmsnorm_dx(float dy, float w, float x, float r, float share) {
+  return r * (dy * w - x * share);
 }
 
 PACELINE_DECLARE_DEVICE(rmsnorm_forward)

@@ -1,85 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/device_code.hpp"
+#include "kernels/column_sums.hpp"
+#include "kernels/device_rows.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/rmsnorm/rmsnorm.hpp"
 
 namespace paceline::kernels::PACELINE_TARGET {
 namespace {
 
-constexpr unsigned kThreads = 256;
-
-/// One block per row.
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    forward(const T* x, const float* w, T* y, float* r, int columns) {
+template <int W, class T>
+__global__ void __launch_bounds__(kRowThreads)
+    forward(Inputs<T, 1> in, const float* w, T* y, float* r, std::int64_t rows, int columns) {
   __shared__ float scratch[32];
-  const std::int64_t row = blockIdx.x;
+  const std::int64_t row = row_of_thread();
+  if (row >= rows) return;
+  const Row<W, 1, T> x(in, row * columns, columns);
   float squares = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < columns; i += kThreads) {
-    const auto value = static_cast<float>(x[row * columns + i]);
-    squares += value * value;
-  }
-  const float inverse = rms_inverse(block_sum(squares, scratch), static_cast<float>(columns));
-  for (int i = static_cast<int>(threadIdx.x); i < columns; i += kThreads)
-    y[row * columns + i] = T(static_cast<float>(x[row * columns + i]) * inverse * w[i]);
+  x.each([&](std::int64_t, const Pack<T, W>(&p)[1]) {
+    for (int j = 0; j < W; ++j) {
+      const auto value = static_cast<float>(p[0].value[j]);
+      squares += value * value;
+    }
+  });
+  const float inverse = rms_inverse(row_sum(squares, scratch) / static_cast<float>(columns));
+  x.each([&](std::int64_t column, const Pack<T, W>(&p)[1]) {
+    const Pack<float, W> weight = load<W>(w + column);
+    Pack<T, W> out;
+    for (int j = 0; j < W; ++j)
+      out.value[j] = T(static_cast<float>(p[0].value[j]) * inverse * weight.value[j]);
+    write_once(y + row * columns + column, out);
+  });
   if (threadIdx.x == 0) r[row] = inverse;
 }
 
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    input_gradient(const T* x, const float* w, const float* r, const T* dy, T* dx, int columns) {
+/// in: x, dy
+template <int W, class T>
+__global__ void __launch_bounds__(kRowThreads)
+    input_gradient(Inputs<T, 2> in, const float* w, const float* r, T* dx, std::int64_t rows,
+                   int columns) {
   __shared__ float scratch[32];
-  const std::int64_t row = blockIdx.x;
+  const std::int64_t row = row_of_thread();
+  if (row >= rows) return;
+  const Row<W, 2, T> both(in, row * columns, columns);
   float dot = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < columns; i += kThreads)
-    dot +=
-        static_cast<float>(dy[row * columns + i]) * w[i] * static_cast<float>(x[row * columns + i]);
-  dot = block_sum(dot, scratch);
-  for (int i = static_cast<int>(threadIdx.x); i < columns; i += kThreads)
-    dx[row * columns + i] = T(rmsnorm_dx(static_cast<float>(dy[row * columns + i]), w[i],
-                                         static_cast<float>(x[row * columns + i]), r[row], dot,
-                                         static_cast<float>(columns)));
+  both.each([&](std::int64_t column, const Pack<T, W>(&p)[2]) {
+    const Pack<float, W> weight = load<W>(w + column);
+    for (int j = 0; j < W; ++j)
+      dot +=
+          static_cast<float>(p[1].value[j]) * weight.value[j] * static_cast<float>(p[0].value[j]);
+  });
+  const float inverse = r[row];
+  const float share = rmsnorm_share(row_sum(dot, scratch) / static_cast<float>(columns), inverse);
+  both.each([&](std::int64_t column, const Pack<T, W>(&p)[2]) {
+    const Pack<float, W> weight = load<W>(w + column);
+    Pack<T, W> out;
+    for (int j = 0; j < W; ++j)
+      out.value[j] = T(rmsnorm_dx(static_cast<float>(p[1].value[j]), weight.value[j],
+                                  static_cast<float>(p[0].value[j]), inverse, share));
+    write_once(dx + row * columns + column, out);
+  });
 }
 
-/// Threads stand on columns, so that a warp reads a line; warps of a block share its rows.
-constexpr unsigned kColumns = 32, kWarps = 8;
-template <class T>
-__global__ void __launch_bounds__(kColumns* kWarps)
-    weight_gradient(const T* x, const float* r, const T* dy, float* dw, int rows, int columns) {
-  __shared__ float sums[kWarps][kColumns + 1];
-  const unsigned lane = threadIdx.x % kColumns, warp = threadIdx.x / kColumns;
-  const int column = static_cast<int>(blockIdx.x * kColumns + lane);
-  float sum = 0;
-  if (column < columns) {
-    for (int row = static_cast<int>(warp); row < rows; row += kWarps) {
-      const std::int64_t i = std::int64_t{row} * columns + column;
-      sum += static_cast<float>(dy[i]) * static_cast<float>(x[i]) * r[row];
-    }
+struct WeightTerms {
+  const float* r;
+  template <class T, int W>
+  __device__ void operator()(std::int64_t row, const Pack<T, W>& x, const Pack<T, W>& dy,
+                             float (&sums)[1][W]) const {
+    const float inverse = r[row];
+    for (int j = 0; j < W; ++j)
+      sums[0][j] += static_cast<float>(dy.value[j]) * static_cast<float>(x.value[j]) * inverse;
   }
-  sums[warp][lane] = sum;
-  __syncthreads();
-  if (warp != 0 || column >= columns) return;
-  for (unsigned k = 1; k < kWarps; ++k) sum += sums[k][lane];
-  dw[column] = sum;
-}
+};
 
 template <class T>
 void launch_forward(const Call& call, Stream stream) {
-  launch(forward<T>, static_cast<unsigned>(call["rows"]), kThreads, 0, stream, call.at<T>(0),
-         call.at<float>(1), call.at<T>(2), call.at<float>(3), static_cast<int>(call["columns"]));
+  const std::int64_t rows = call["rows"], columns = call["columns"];
+  by_width<T>(call, columns, [&](auto width) {
+    constexpr int W = decltype(width)::value;
+    const Tiles t = row_blocks(rows, columns / W);
+    launch(forward<W, T>, t.grid, t.block, 0, stream, Inputs<T, 1>{{call.at<T>(0)}},
+           call.at<float>(1), call.at<T>(2), call.at<float>(3), rows, static_cast<int>(columns));
+  });
 }
 template <class T>
 void launch_input_gradient(const Call& call, Stream stream) {
-  launch(input_gradient<T>, static_cast<unsigned>(call["rows"]), kThreads, 0, stream, call.at<T>(0),
-         call.at<float>(1), call.at<float>(2), call.at<T>(3), call.at<T>(4),
-         static_cast<int>(call["columns"]));
+  const std::int64_t rows = call["rows"], columns = call["columns"];
+  by_width<T>(call, columns, [&](auto width) {
+    constexpr int W = decltype(width)::value;
+    const Tiles t = row_blocks(rows, columns / W);
+    launch(input_gradient<W, T>, t.grid, t.block, 0, stream,
+           Inputs<T, 2>{{call.at<T>(0), call.at<T>(3)}}, call.at<float>(1), call.at<float>(2),
+           call.at<T>(4), rows, static_cast<int>(columns));
+  });
 }
 template <class T>
 void launch_weight_gradient(const Call& call, Stream stream) {
-  const auto blocks = static_cast<unsigned>((call["columns"] + kColumns - 1) / kColumns);
-  launch(weight_gradient<T>, blocks, kColumns * kWarps, 0, stream, call.at<T>(0), call.at<float>(1),
-         call.at<T>(2), call.at<float>(3), static_cast<int>(call["rows"]),
-         static_cast<int>(call["columns"]));
+  sum_columns<1>(call, stream, WeightTerms{call.at<float>(1)}, call.at<T>(0), call.at<T>(2),
+                 call.at<float>(4), Outputs<1>{{call.at<float>(3)}});
 }
 
 }  // namespace

@@ -8,11 +8,19 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/simt/mma.hpp"
+
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
 #endif
 
 namespace paceline::kernels::simt {
+
+void fail(const char* what) {
+  std::fprintf(stderr, "simt: %s\n", what);
+  std::abort();
+}
+
 namespace {
 
 constexpr std::size_t kStack = 128 * 1024;
@@ -24,18 +32,14 @@ struct Fiber {
   std::unique_ptr<char[]> stack;
   Place place;
   State state = State::Ended;
-  std::uint32_t mask = 0;      ///< while AtWarp
-  void* fake_stack = nullptr;  ///< AddressSanitizer's
+  std::uint32_t mask = 0;        ///< while AtWarp
+  std::source_location barrier;  ///< while AtBlock
+  void* fake_stack = nullptr;    ///< AddressSanitizer's
 };
 
 struct Warp {
   std::uint64_t exchange[32] = {};
 };
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "simt: %s\n", what);
-  std::abort();
-}
 
 /// One block at a time; fibers and their stacks are kept between blocks and launches.
 class Block {
@@ -47,21 +51,31 @@ class Block {
     while (fibers_.size() < threads) fibers_.push_back(std::make_unique<Fiber>());
     warps_.assign((threads + 31) / 32, {});
     count_ = threads;
+    descending_ = (++blocks_ * 0x9e3779b97f4a7c15U >> 63) != 0;  // evenly mixed, always alike
     for (std::size_t t = 0; t < threads; ++t) start(t, grid, block_index, size);
     while (step()) {
     }
+    if (copies_under_way()) fail("a thread ended without waiting for its asynchronous copies");
   }
 
   Fiber& current() { return *fibers_[running_]; }
   Warp& warp() { return warps_[running_ / 32]; }
 
-  void wait(State state, std::uint32_t mask = 0) {
-    current().state = state;
+  void wait_for_warp(std::uint32_t mask) {
     current().mask = mask;
-    leave(false);
+    wait(State::AtWarp);
+  }
+  void wait_for_block(std::source_location here) {
+    current().barrier = here;
+    wait(State::AtBlock);
   }
 
  private:
+  void wait(State state) {
+    current().state = state;
+    leave(false);
+  }
+
   static void entry() {
     Block& block = instance();
     block.arrived();
@@ -87,7 +101,8 @@ class Block {
   /// Runs every fiber that can, then opens barriers; false when all have ended.
   bool step() {
     bool ran = false;
-    for (running_ = 0; running_ < count_; ++running_) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      running_ = descending_ ? count_ - 1 - i : i;
       if (current().state != State::Ready) continue;
       ran = true;
       enter();
@@ -125,16 +140,21 @@ class Block {
   }
 
   bool open_block() {
-    bool any = false;
+    const Fiber* waiting = nullptr;
     for (std::size_t t = 0; t < count_; ++t) {
-      const State state = fibers_[t]->state;
-      if (state == State::Ready || state == State::AtWarp) return false;
-      any = any || state == State::AtBlock;
+      const Fiber& fiber = *fibers_[t];
+      if (fiber.state == State::Ready || fiber.state == State::AtWarp) return false;
+      if (fiber.state != State::AtBlock) continue;
+      if (waiting != nullptr &&
+          (waiting->barrier.line() != fiber.barrier.line() ||
+           std::strcmp(waiting->barrier.file_name(), fiber.barrier.file_name()) != 0))
+        fail("threads of a block wait at different barriers");
+      waiting = &fiber;
     }
-    for (std::size_t t = 0; any && t < count_; ++t) {
+    for (std::size_t t = 0; waiting != nullptr && t < count_; ++t) {
       if (fibers_[t]->state == State::AtBlock) fibers_[t]->state = State::Ready;
     }
-    return any;
+    return waiting != nullptr;
   }
 
 #ifdef __SANITIZE_ADDRESS__
@@ -171,14 +191,16 @@ class Block {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Warp> warps_;
   std::size_t count_ = 0, running_ = 0;
+  std::uint64_t blocks_ = 0;
+  bool descending_ = false;
   const std::function<void()>* body_ = nullptr;
 };
 
 }  // namespace
 
 const Place& place() { return Block::instance().current().place; }
-void wait_for_block() { Block::instance().wait(State::AtBlock); }
-void wait_for_warp(std::uint32_t mask) { Block::instance().wait(State::AtWarp, mask); }
+void wait_for_block(std::source_location here) { Block::instance().wait_for_block(here); }
+void wait_for_warp(std::uint32_t mask) { Block::instance().wait_for_warp(mask); }
 std::uint64_t* exchange() { return Block::instance().warp().exchange; }
 void* shared_memory() { return Block::instance().shared.data(); }
 

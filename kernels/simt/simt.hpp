@@ -6,16 +6,23 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <source_location>
 
 #include "kernels/stream.hpp"
 
 /// CUDA's words for the processor: the threads of a block are fibers that run in turn until they
 /// wait for each other. Blocks run one after another, so __shared__ variables are static ones.
-/// Thread-private errors of synchronisation come out: a barrier that not all threads reach, or a
-/// shuffle whose mask names a thread that has ended, stops the test with a message.
+/// Errors of synchronisation come out: threads that wait at different barriers or for threads that
+/// never come, or a shuffle whose mask names a thread that has ended, stop the test with a message.
+/// A missing barrier gives wrong results: the threads of about every second block run in descending
+/// order, so that neither lower nor higher ones are always first.
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
 };
 
 #define __global__
@@ -33,13 +40,16 @@ struct Place {
 };
 const Place& place();  ///< of the running fiber
 
-/// Waits until all threads of the block that have not ended are here.
-void wait_for_block();
+/// Waits until all threads of the block that have not ended are here, at the same place in the
+/// source.
+void wait_for_block(std::source_location here);
 /// Waits until all threads of the warp in `mask` are here with the same mask.
 void wait_for_warp(std::uint32_t mask);
 /// 32 places of 8 bytes that the running thread's warp shares.
 std::uint64_t* exchange();
 void* shared_memory();
+/// Prints what a kernel did wrong and aborts.
+[[noreturn]] void fail(const char* what);
 
 /// Runs body once for every thread of every block. Shared memory starts as 0xee bytes.
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body);
@@ -48,6 +58,24 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream,
             const Arguments&... arguments) {
   run_grid(grid, block, shared_bytes, [&] { kernel(static_cast<Parameters>(arguments)...); });
+}
+
+inline void copy_async(void* to, const void* from, std::size_t bytes, Stream) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+/// A load or store of a whole T, which a device wants aligned.
+template <class T>
+T read_aligned(const T* from) {
+  if (reinterpret_cast<std::uintptr_t>(from) % alignof(T) != 0) fail("a misaligned load");
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+template <class T>
+void write_aligned(T* to, const T& value) {
+  if (reinterpret_cast<std::uintptr_t>(to) % alignof(T) != 0) fail("a misaligned store");
+  std::memcpy(to, &value, sizeof value);
 }
 
 template <class T>
@@ -77,7 +105,9 @@ T shuffle(std::uint32_t mask, T value, const From& from) {
 #define blockDim (::paceline::kernels::simt::place().block_size)
 #define gridDim (::paceline::kernels::simt::place().grid_size)
 
-inline void __syncthreads() { paceline::kernels::simt::wait_for_block(); }
+inline void __syncthreads(std::source_location here = std::source_location::current()) {
+  paceline::kernels::simt::wait_for_block(here);
+}
 inline void __syncwarp(std::uint32_t mask = 0xffffffffU) {
   paceline::kernels::simt::wait_for_warp(mask);
 }
@@ -148,6 +178,18 @@ T atomicCAS(T* at, T expected, T value) {
   const T old = *at;
   if (old == expected) *at = value;
   return old;
+}
+template <class T>
+T __ldg(const T* from) {
+  return paceline::kernels::simt::read_aligned(from);
+}
+template <class T>
+T __ldcs(const T* from) {
+  return paceline::kernels::simt::read_aligned(from);
+}
+template <class T>
+void __stcs(T* to, const T& value) {
+  paceline::kernels::simt::write_aligned(to, value);
 }
 inline void __threadfence() {}
 inline int __popc(std::uint32_t x) { return std::popcount(x); }

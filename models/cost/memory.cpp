@@ -69,7 +69,9 @@ StateBytes state_bytes(const Scenario& s) {
       break;
   }
   const double moments = s.optimizer.name == "sgd" ? 0 : 2 * element_bytes(s.optimizer.states);
-  const double master = s.precision == Precision::Fp32 ? 0 : element_bytes(s.optimizer.master);
+  const bool keeps = s.precision != Precision::Fp32 && s.optimizer.keeps_master;
+  const double master = keeps ? element_bytes(s.optimizer.master) : 0;
+  if (s.optimizer.kernel == OptimizerKernel::Epilogue) bytes.gradient = 0;
   bytes.optimizer = master + moments;
   return bytes;
 }
@@ -152,6 +154,35 @@ double stage_matrix_parameters(const Scenario& s, const Stage& stage) {
   return sum / s.parallel.tp;
 }
 
+namespace {
+
+/// Of the embedding and the head, where the stage has one of its own.
+int token_tables(const Scenario& s, const Stage& stage) {
+  const bool own_head = stage.head && !(s.model.tied && stage.embedding);
+  return (stage.embedding ? 1 : 0) + (own_head ? 1 : 0);
+}
+double table_parameters(const Scenario& s) {
+  return static_cast<double>(s.model.vocab * s.model.hidden) / s.parallel.tp;
+}
+double moment_bytes(const Scenario& s) {
+  return s.optimizer.name == "sgd" ? 0 : 2 * element_bytes(s.optimizer.states);
+}
+
+double optimizer_bytes(const Scenario& s, const Stage& stage) {
+  const double tables = token_tables(s, stage) * table_parameters(s);
+  return stage_parameters(s, stage) * state_bytes(s).optimizer - tables * moment_bytes(s) +
+         table_state_bytes(s, stage);
+}
+
+}  // namespace
+
+double table_state_bytes(const Scenario& s, const Stage& stage) {
+  if (!s.optimizer.ember_tables)
+    return token_tables(s, stage) * table_parameters(s) * moment_bytes(s);
+  const double rows = static_cast<double>(s.model.vocab) / s.parallel.tp;
+  return token_tables(s, stage) * 4 * (rows + static_cast<double>(s.model.hidden) + 1);
+}
+
 StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage) {
   const double parameters = stage_parameters(s, stage);
   const StateBytes bytes = state_bytes(s);
@@ -159,7 +190,7 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   StageMemory m;
   m.parameters = parameters * bytes.weight / (s.parallel.zero >= 3 ? shard : 1);
   m.gradients = parameters * bytes.gradient / (s.parallel.zero >= 2 ? shard : 1);
-  m.optimizer = parameters * bytes.optimizer / (s.parallel.zero >= 1 ? shard : 1);
+  m.optimizer = optimizer_bytes(s, stage) / (s.parallel.zero >= 1 ? shard : 1);
   m.activation = stage_activation(s, stage);
   if (s.stack.keeps_stage_outputs && s.parallel.pp > 1 && !stage.head) {
     m.activation += checkpoint_bytes(s);

@@ -49,4 +49,9 @@ struct StateBytes {
 };
 StateBytes state_bytes(const Scenario& scenario);
 
+/// Optimizer states of the token tables of a stage on a rank, without master weights. Ember's table
+/// of V x D has V + D + 1 numbers in fp32, of rows, of columns and of all (katop1234/ember), in
+/// place of two per element.
+double table_state_bytes(const Scenario& scenario, const Stage& stage);
+
 }  // namespace paceline::models

@@ -216,6 +216,17 @@ Plan make_plan(const Scenario& s) {
               "dense transformers with softmax attention are; `paceline check` shows the shape");
 }
 
+/// A gradient that is never stored cannot be added to another or sent to other ranks.
+void check_epilogue(const Scenario& s, std::int64_t microbatches) {
+  const bool shared = s.parallel.dp * s.parallel.cp > 1;
+  if (s.optimizer.kernel != OptimizerKernel::Epilogue || (microbatches == 1 && !shared)) return;
+  throw Error(where(s, "optimizer"),
+              std::string("kernel: epilogue stores no gradients, so there are none to ") +
+                  (shared ? "reduce over data-parallel ranks" : "add up over microbatches"),
+              shared ? "parallel.dp and cp of 1, or kernel: fused"
+                     : "batch.global equal to batch.micro, or kernel: fused");
+}
+
 Plan lay_out(const Scenario& s) {
   check_layers(s);
   check_batch(s);
@@ -232,6 +243,7 @@ Plan lay_out(const Scenario& s) {
                     " stages are too many to simulate",
                 "a smaller batch or a larger batch.micro");
   }
+  check_epilogue(s, microbatches);
   plan.microbatches = static_cast<int>(microbatches);
   plan.tokens =
       static_cast<double>(s.batch.micro) * static_cast<double>(s.batch.sequence) / s.parallel.cp;

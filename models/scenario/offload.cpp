@@ -13,6 +13,8 @@ Offload read_offload(base::Fields fields) {
   offload.share = fields.number("activations", 0, 1);
   const Target target = fields.choice<Target>("to", kTargets, Target::Host);
   offload.bandwidth = fields.rate("bandwidth", base::BytesPerSecond(0));
+  if (fields.has("bandwidth") && offload.bandwidth.value <= 0)
+    fields.fail("bandwidth", "is not above 0", "for example 25 GB/s; left out, that of the device");
   if (target == Target::Nvme && offload.bandwidth.value <= 0) {
     fields.fail("bandwidth", "is needed for nvme", "what the drives of one device take, 6 GB/s");
   }

@@ -277,7 +277,8 @@ std::string resolved_text(const base::Document& document, const Scenario& s) {
   fill(full, "recompute", std::string(to_text(s.recompute)));
   fill(full, "attention", quoted_text(s.attention));
   expand_name(full, "optimizer", s.optimizer.name);
-  fill(full, "optimizer.master", std::string(to_text(s.optimizer.master)));
+  fill(full, "optimizer.master",
+       s.optimizer.keeps_master ? std::string(to_text(s.optimizer.master)) : "none");
   fill(full, "optimizer.states", std::string(to_text(s.optimizer.states)));
   if (s.jitter) {
     fill(full, "jitter.seed", std::to_string(s.jitter->seed));

@@ -118,6 +118,12 @@ Batch read_batch(Fields fields) {
   return batch;
 }
 
+constexpr std::array<base::Named<OptimizerKernel>, 3> kOptimizerKernels{
+    {{"framework", OptimizerKernel::Framework},
+     {"fused", OptimizerKernel::Fused},
+     {"epilogue", OptimizerKernel::Epilogue}}};
+constexpr std::array<base::Named<bool>, 2> kTableOptimizers{{{"same", false}, {"ember", true}}};
+
 OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document) {
   OptimizerChoice choice;
   const base::Value* value = scenario.find("optimizer");
@@ -128,8 +134,18 @@ OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document)
   } else {
     Fields fields(document, *value, "optimizer");
     choice.name = fields.text("name", choice.name);
-    choice.master = fields.choice<Precision>("master", kPrecisions, Precision::Fp32);
+    const base::Value* master = fields.find("master");
+    choice.keeps_master = master == nullptr || master->text != "none";
+    if (choice.keeps_master)
+      choice.master = fields.choice<Precision>("master", kPrecisions, Precision::Fp32);
     choice.states = fields.choice<Precision>("states", kPrecisions, Precision::Fp32);
+    choice.kernel =
+        fields.choice<OptimizerKernel>("kernel", kOptimizerKernels, OptimizerKernel::Framework);
+    choice.efficiency = fields.number("efficiency", 0.01, 1, 1);
+    if (fields.has("efficiency") && choice.kernel == OptimizerKernel::Framework)
+      fields.fail("efficiency", "means nothing with kernel: framework",
+                  "kernel: fused or epilogue");
+    choice.ember_tables = fields.choice<bool>("tables", kTableOptimizers, false);
     choice.norm_barrier = fields.flag("norm_barrier", true);
     fields.done();
   }
@@ -283,15 +299,17 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
 }
 
 /// Keys that later steps complain about.
-constexpr std::array<std::string_view, 22> kPlacedKeys{
-    "cluster",          "model",           "parallel.tp",
-    "parallel.pp",      "parallel.cp",     "parallel.dp",
-    "parallel.ep",      "parallel.etp",    "parallel.stage_layers",
-    "batch.global",     "batch.micro",     "batch.sequence",
-    "schedule.name",    "schedule.chunks", "schedule.update_every",
-    "schedule.slices",  "attention",       "precision",
-    "schedule.file",    "recompute",       "jitter",
-    "schedule.dispatch"};
+constexpr std::string_view kPlacedKeys[] = {
+    "cluster",           "model",           "parallel.tp",
+    "parallel.pp",       "parallel.cp",     "parallel.dp",
+    "parallel.ep",       "parallel.etp",    "parallel.stage_layers",
+    "batch.global",      "batch.micro",     "batch.sequence",
+    "schedule.name",     "schedule.chunks", "schedule.update_every",
+    "schedule.slices",   "schedule.group",  "schedule.directions",
+    "schedule.skip",     "schedule.pools",  "schedule.memory_limit",
+    "schedule.file",     "attention",       "precision",
+    "schedule.dispatch", "recompute",       "jitter",
+    "foreign",           "offload",         "optimizer"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {

@@ -41,10 +41,21 @@ struct Batch {
   std::int64_t sequence = 0;  ///< tokens
 };
 
+enum class OptimizerKernel : std::uint8_t { Framework, Fused, Epilogue };
 struct OptimizerChoice {
   std::string name = "adamw";  ///< adam, adamw, sgd
   Precision master = Precision::Fp32;
   Precision states = Precision::Fp32;
+  bool keeps_master = true;  ///< false (`master: none`): the weights themselves are updated
+  /// How the step runs: `framework` with its unscaling, norm, clipping and copies; `fused` one
+  /// kernel that moves weights, gradients and states once; `epilogue` the same inside the product
+  /// that makes the weight gradient, which is never stored (FORGE). `efficiency`: share of the rate
+  /// of streaming kernels that `fused` and `epilogue` reach.
+  OptimizerKernel kernel = OptimizerKernel::Framework;
+  double efficiency = 1;
+  /// Optimizer of the token tables (embedding and head): as the others, or Ember's factored second
+  /// moment, V + D + 1 fp32 numbers for a table of V x D.
+  bool ember_tables = false;
   /// Every stage waits for the gradient norm of all. Without: a stage updates when it has its own
   /// gradients and goes on with the next step; the norm is checked afterwards (Qi et al., "Zero
   /// Bubble Pipeline Parallelism", section 4).

@@ -111,7 +111,7 @@ ScheduleOptions read_options(base::Fields& fields) {
   o.group = count("group");
   o.update_every = count("update_every");
   o.directions = count("directions");
-  o.memory_limit = fields.number("memory_limit", 0, kMany, 0);
+  o.memory_limit = fields.number("memory_limit", 0.001, kMany, 0);
   o.skip = fields.number("skip", 0, 0.99, 0);
   o.seed = static_cast<std::uint64_t>(
       fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 0));

@@ -35,6 +35,13 @@ std::vector<fs::path> scenario_folders() {
   return folders;
 }
 
+std::string example_file(const std::string& name) {
+  for (const fs::path& folder : scenario_folders())
+    if (const fs::path file = folder / name; fs::exists(file)) return file.string();
+  throw base::Error(name, "is in none of the folders of scenarios",
+                    "PACELINE_SCENARIOS may name such a folder");
+}
+
 std::vector<std::string> set_names() {
   std::vector<std::string> names;
   for (const fs::path& folder : set_folders()) {

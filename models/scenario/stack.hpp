@@ -98,8 +98,8 @@ struct Stack {
   base::Seconds step_overhead;       ///< per step: data, logging, synchronisation
   base::Seconds host_layer_forward;  ///< host time per layer and microbatch
   base::Seconds host_layer_backward;
-  base::Seconds p2p_host;             ///< idle time of the device around a blocking message: it is
-                                      ///< synchronised, then the host issues again
+  base::Seconds microbatch_host;  ///< idle time of the device per microbatch, beside kernels and
+                                  ///< messages
   base::Seconds collective_overhead;  ///< per dp or FSDP collective call, on top of the model
   double activation_overhead = 1;     ///< allocated activations over the counted ones
   base::Bytes runtime_memory;         ///< context, communicators, workspaces, allocator slack

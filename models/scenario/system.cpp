@@ -35,7 +35,7 @@ constexpr std::array<base::Named<bool>, 2> kSharing{{{"reference", false}, {"sim
 constexpr std::array<std::string_view, 3> kSparseQuantities{
     "sparse_all_gather", "sparse_reduce_scatter", "sparse_all_reduce"};
 
-constexpr std::array<std::string_view, 32> kQuantities{"step_time_s",
+constexpr std::array<std::string_view, 33> kQuantities{"step_time_s",
                                                        "tokens_per_s",
                                                        "samples_per_s",
                                                        "mfu",
@@ -53,6 +53,7 @@ constexpr std::array<std::string_view, 32> kQuantities{"step_time_s",
                                                        "reserved_bytes",
                                                        "capacity_bytes",
                                                        "state_bytes",
+                                                       "table_state_bytes",
                                                        "activation_bytes",
                                                        "traffic_tp_bytes",
                                                        "traffic_cp_bytes",

@@ -126,8 +126,10 @@ std::vector<KernelCall> own_kernel_calls(const Op& op) {
 
 std::vector<KernelCall> kernel_calls(const Op& op) {
   std::vector<KernelCall> calls = own_kernel_calls(op);
-  if (calls.empty() && op.kind == OpKind::Stream)
+  if (calls.empty() && op.kind == OpKind::Stream) {
     calls.push_back(call("copy-d2d", "forward", op.precision, {{"bytes", op.bytes / 2}}));
+    calls.back().type = "u8";
+  }
   return calls;
 }
 

@@ -1,37 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/engine/simgrid.hpp"
 
-#include <dlfcn.h>
 #include <sys/mman.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <span>
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/module.hpp"
 #include "sim/engine/flow_rules.hpp"
 #include "sim/engine/graph_order.hpp"
 #include "sim/engine/simgrid_module.hpp"
 
 namespace paceline::sim {
 namespace {
-
-/// Where the module may lie: PACELINE_MODULES, beside the executable's folder (../lib/paceline),
-/// and wherever the loader looks.
-std::vector<std::string> module_paths() {
-  std::vector<std::string> paths;
-  if (const char* folder = std::getenv("PACELINE_MODULES")) {
-    paths.push_back(std::string(folder) + "/" + kSimgridModule);
-  }
-  std::error_code ignored;
-  const auto executable = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  for (const char* below : {"../lib/paceline", "../lib"}) {
-    paths.push_back((executable.parent_path() / below / kSimgridModule).string());
-  }
-  return paths;
-}
 
 struct Module {
   SimgridRun run = nullptr;
@@ -40,18 +23,8 @@ struct Module {
 
 Module load() {
   Module module;
-  for (const std::string& path : module_paths()) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) continue;
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      module.why = dlerror();
-      continue;
-    }
-    module.run = reinterpret_cast<SimgridRun>(dlsym(library, kSimgridSymbol));
-    if (module.run != nullptr) return module;
-  }
-  if (module.why.empty()) module.why = "this build has no SimGrid module";
+  module.run = reinterpret_cast<SimgridRun>(
+      base::load_module(kSimgridModule, kSimgridSymbol, "SimGrid", module.why));
   return module;
 }
 

@@ -37,11 +37,12 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
                       "come back depends on the order",
                       "dispatch: fixed");
   }
-  network_ = options.network && !s_.costs;
-  chunks_ = network_ && options.chunks && !options.unfold;
+  kernels_ = options.kernels;
+  network_ = kernels_ || (options.network && !s_.costs);
+  chunks_ = network_ && options.chunks && !options.unfold && !kernels_;
   axes_ = models::data_axes(plan_, s_);
   make_contexts(options.inner || network_);
-  inner_ = network_ && shares_inner();
+  inner_ = kernels_ || (network_ && shares_inner());
   for (const models::MeshAxis& axis : plan_.meshes.front().axes) {
     if (axis.name == "tp") tp_axes_.push_back({axis.stride, axis.size});
     if (axis.name == "cp") cp_axes_.push_back({axis.stride, axis.size});
@@ -64,6 +65,7 @@ void StepBuilder::make_contexts(bool keep_inner) {
     }
     contexts_.push_back(std::make_unique<CostContext>(cost_context(s_, plan_, r * stride)));
     contexts_.back()->keep_inner = keep_inner;
+    contexts_.back()->each_kernel = kernels_;
     rank_context_.push_back(contexts_.back().get());
   }
 }
@@ -71,6 +73,7 @@ void StepBuilder::make_contexts(bool keep_inner) {
 void StepBuilder::make_work(const Program& program) {
   make_vocabulary(program);
   pooled_ = program.pooled;
+  copy_updates_ = CopyUpdates(static_cast<std::size_t>(program.stages * replicas_));
   WorkNeeds needs = work_needs(program, s_.batch.sequence);
   slices_ = needs.slices;
   for (const Pass& pass : program.passes) {
@@ -152,11 +155,9 @@ std::uint16_t StepBuilder::hop_segment(const Hop& hop) {
       return twin.segment;
   }
   const bool down = hop.direction == Direction::Down;
-  const double host = s_.stack.p2p_blocking ? s_.stack.p2p_host.value : 0;
   PassCost cost;
-  cost.seconds = hop.alone + host;
+  cost.seconds = hop.alone;
   cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = hop.alone;
-  cost.parts[static_cast<std::size_t>(Part::Host)] = host;
   cost.bytes[static_cast<std::size_t>(down ? Stream::PpDown : Stream::PpUp)] = hop.size;
   distinct_hops_.push_back(hop);
   distinct_hops_.back().segment =

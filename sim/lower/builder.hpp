@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/lower/copy_updates.hpp"
 #include "sim/lower/lower.hpp"
 #include "sim/lower/network.hpp"
 #include "sim/lower/stage_work.hpp"
@@ -89,6 +90,7 @@ class StepBuilder {
   Role role(const ActionContext& action) const { return roles_[action.action.pass]; }
   TaskId add_side(const ActionContext& action, SidePass side);
   TaskId add_update(const ActionContext& action);
+  TaskId exchange_copies(const ActionContext& action, double bytes);
   TaskId add_norm(const ActionContext& action);
   TaskId add_copy(const ActionContext& action, SidePass side);
   TaskId add_foreign(const ActionContext& action);
@@ -145,6 +147,7 @@ class StepBuilder {
   TaskId lane_end(std::size_t lane);
   void sync_gradients(int lane);
   void join_copies();
+  models::CollectiveChoice pair_time(int first, int second, double bytes) const;
   void join_pair(std::array<int, 2> ranks, const char* name, double bytes);
   void join_tied_embeddings();
   void add_optimizer(int lane);
@@ -154,6 +157,9 @@ class StepBuilder {
   void note_message(TaskId task, int lane, const Hop& hop);
   void note_collective(TaskId task, const DpSegment& collective);
   void note_piece(TaskId task, const InnerTask& piece);
+  /// All tasks of the segment run this kernel.
+  void note_kernel(std::uint16_t segment, std::shared_ptr<const models::Op> kernel);
+  void add_exchanges();
   std::uint16_t timed_segment(const char* name, Part part, double seconds);
   std::map<std::pair<std::string_view, double>, std::uint16_t> timed_segments_;
   /// by name, rank, stage and slice, 0 where one does not matter
@@ -178,6 +184,7 @@ class StepBuilder {
   bool early_gradient_ = false;          ///< S also makes the gradient of the last stage's output
   std::vector<int> fetched_;             ///< by lane of a pool: stage whose weights it has, or -1
   std::vector<TaskId> fetch_window_;     ///< by lane: compute task the next fetch waits for
+  CopyUpdates copy_updates_;             ///< by replica and stage
   bool updates_ = false;                 ///< the program says when stages update their weights
   std::vector<StageWork> work_;          ///< by held stage: rank after rank, in model order
   std::vector<std::size_t> first_held_;  ///< by rank, into work_; one more at the end
@@ -190,12 +197,14 @@ class StepBuilder {
   std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)
   std::vector<TaskId> last_dp_;         ///< by lane
   std::vector<std::vector<TaskId>> lane_tasks_;  ///< ready dispatch: all that run of a lane
+  bool kernels_ = false;
   bool network_ = false;
   bool inner_ = false;  ///< collectives inside passes become tasks
   bool chunks_ = false;
   models::DataAxes axes_;
   std::vector<models::Axis> tp_axes_, cp_axes_;
-  std::map<std::tuple<std::string_view, double, double>, std::uint16_t> piece_segments_;
+  /// By name, phase of a kernel, seconds and bytes.
+  std::map<std::tuple<std::string_view, int, double, double>, std::uint16_t> piece_segments_;
   std::map<std::uint16_t, std::uint16_t> end_segments_;
   std::vector<NetworkTask> network_tasks_;
 };

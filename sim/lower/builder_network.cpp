@@ -57,15 +57,61 @@ std::uint16_t StepBuilder::end_segment(std::uint16_t part) {
 }
 
 std::uint16_t StepBuilder::piece_segment(const InnerTask& piece) {
+  const int phase = piece.kernel == nullptr ? -1 : static_cast<int>(piece.kernel->phase);
   const auto [found, fresh] =
-      piece_segments_.try_emplace({piece.name, piece.seconds, piece.size}, std::uint16_t{0});
+      piece_segments_.try_emplace({piece.name, phase, piece.seconds, piece.size}, std::uint16_t{0});
   if (!fresh) return found->second;
   PassCost cost;
   cost.seconds = piece.seconds;
   cost.parts[static_cast<std::size_t>(piece.part)] = piece.seconds;
   cost.bytes[static_cast<std::size_t>(piece.stream)] = piece.sent;
   found->second = add_segment(graph_, std::string(piece.name), cost);
+  if (piece.kernel != nullptr) note_kernel(found->second, piece.kernel);
   return found->second;
+}
+
+void StepBuilder::note_kernel(std::uint16_t segment, std::shared_ptr<const models::Op> kernel) {
+  if (graph_.kernels.size() <= segment) graph_.kernels.resize(segment + std::size_t{1});
+  graph_.kernels[segment] = std::move(kernel);
+}
+
+namespace {
+
+/// Ranks of the group along the axes that one of its members stands in.
+std::vector<int> members_of(int rank, const std::vector<models::Axis>& axes) {
+  std::vector<int> ranks{rank};
+  for (const models::Axis& axis : axes) {
+    std::vector<int> all;
+    for (const int r : ranks) {
+      const int stride = static_cast<int>(axis.stride), size = axis.count;
+      const int first = r - r / stride % size * stride;
+      for (int i = 0; i < size; ++i) all.push_back(first + i * stride);
+    }
+    ranks = std::move(all);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+}  // namespace
+
+void StepBuilder::add_exchanges() {
+  const int stride = plan_.meshes.front().axis("pp").stride;
+  for (const NetworkTask& note : network_tasks_) {
+    const int lane = static_cast<int>(graph_.tasks[note.task].lane);
+    const int rank = graph_.lanes[static_cast<std::size_t>(lane)].representative;
+    Exchange exchange{note.task, note.op, note.size, {}};
+    if (note.axes != nullptr) {
+      exchange.ranks = members_of(rank, *note.axes);
+    } else {
+      const int replica = rank - rank_of(lane) * stride;
+      exchange.ranks = {note.from + replica, note.to + replica};
+      if (note.op != models::CollectiveOp::SendRecv)
+        std::sort(exchange.ranks.begin(), exchange.ranks.end());
+    }
+    graph_.exchanges.push_back(std::move(exchange));
+  }
 }
 
 void StepBuilder::note_piece(TaskId task, const InnerTask& piece) {
@@ -117,7 +163,8 @@ void StepBuilder::note_collective(TaskId task, const DpSegment& collective) {
 }
 
 TaskGraph StepBuilder::take() {
-  if (!network_) return std::move(graph_);
+  if (kernels_) add_exchanges();
+  if (!network_ || kernels_) return std::move(graph_);
   std::vector<std::string> assumptions;
   if (chunks_) {
     ChunkedTasks chunked = expand_chunks(graph_, s_, std::move(network_tasks_));

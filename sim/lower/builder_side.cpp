@@ -50,6 +50,8 @@ TaskId StepBuilder::add_update(const ActionContext& action) {
   if (last_dp_[l] != kNoTask) needs.push_back(last_dp_[l]);
   Task task = optimizer_task(action.lane, work.parameters);
   task.origin = action.position;
+  const TaskId exchanged = exchange_copies(action, work.reduce_bytes);
+  if (exchanged != kNoTask) needs.push_back(exchanged);
   TaskId last = add(task, needs);
   if (!reduces || s_.parallel.zero == 0 || bucketed_) return last;
   last = add_dp(action.lane, CollectiveOp::AllGather, work.gather_bytes,
@@ -57,6 +59,34 @@ TaskId StepBuilder::add_update(const ActionContext& action) {
   task.seconds = 0;
   task.segment = timed_segment("weights are there", Part::Optimizer, 0);
   return add(task, {&last, 1});
+}
+
+/// The copies of the stage add up their gradients, as a ring: over n ranks 2(n-1)/n of what a pair
+/// takes. kNoTask where there is one copy.
+TaskId StepBuilder::exchange_copies(const ActionContext& action, double bytes) {
+  const std::vector<int>& ranks = placement_.ranks[static_cast<std::size_t>(action.action.stage)];
+  if (ranks.size() < 2 || s_.costs) return kNoTask;
+  const auto l = static_cast<std::size_t>(action.lane);
+  const auto copies = static_cast<double>(ranks.size());
+  std::vector<TaskId> gradients(action.inputs.begin(), action.inputs.end());
+  if (!ready_) gradients.push_back(last_compute_[l]);
+  if (last_dp_[l] != kNoTask) gradients.push_back(last_dp_[l]);
+  const auto [found, fresh] = side_segments_.try_emplace(
+      {"all_reduce copies", 0, action.action.stage, 0}, std::uint16_t{0});
+  if (fresh) {
+    PassCost cost;
+    cost.seconds = pair_time(ranks[0], ranks[1], bytes).time.value * 2 * (copies - 1) / copies;
+    cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
+    cost.bytes[static_cast<std::size_t>(Stream::Dp)] = bytes * 2 * (copies - 1) / copies;
+    found->second = add_segment(graph_, "all_reduce copies", cost);
+  }
+  const TaskId id =
+      add(task_of(action, TaskKind::Collective, Stream::Dp, found->second), gradients);
+  const int replica = action.lane / s_.parallel.pp;
+  copy_updates_.added(replica * static_cast<int>(placement_.ranks.size()) + action.action.stage,
+                      action.lane, id, gradients);
+  last_dp_[l] = id;
+  return id;
 }
 
 TaskId StepBuilder::add_norm(const ActionContext& action) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "models/cost/collnet.hpp"
+#include "models/cost/memory.hpp"
 #include "sim/lower/builder.hpp"
 
 /// The end of the step: gradients, optimizer, parameters.
@@ -17,7 +18,19 @@ using models::Scenario;
 constexpr double kAdamBytes = 56;
 constexpr double kSgdBytes = 40;
 
-double step_bytes(const Scenario& s) { return s.optimizer.name == "sgd" ? kSgdBytes : kAdamBytes; }
+/// Of one kernel: weights, master and states read and written, gradients read; in the epilogue of
+/// their product they never leave it.
+double fused_bytes(const Scenario& s) {
+  const models::StateBytes bytes = models::state_bytes(s);
+  const bool epilogue = s.optimizer.kernel == models::OptimizerKernel::Epilogue;
+  return (2 * (bytes.weight + bytes.optimizer) + (epilogue ? 0 : bytes.gradient)) /
+         s.optimizer.efficiency;
+}
+
+double step_bytes(const Scenario& s) {
+  if (s.optimizer.kernel != models::OptimizerKernel::Framework) return fused_bytes(s);
+  return s.optimizer.name == "sgd" ? kSgdBytes : kAdamBytes;
+}
 
 }  // namespace
 
@@ -93,21 +106,25 @@ void StepBuilder::sync_gradients(int lane) {
   last_dp_[l] = reduce_gradients(lane, bytes, lane_end(l), true);
 }
 
-/// Two pipeline ranks add what they hold of the same gradients.
-void StepBuilder::join_pair(std::array<int, 2> ranks, const char* name, double bytes) {
+/// An all-reduce of two pipeline ranks, the slower way round.
+models::CollectiveChoice StepBuilder::pair_time(int first, int second, double bytes) const {
   const int stride = plan_.meshes.front().axis("pp").stride;
-  const CostContext& c = context(ranks[0]);
-  PassCost cost;
   const auto over = [&](int from, int to) {
     return models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes),
                                    models::slowest_pair(plan_, s_, from * stride, to * stride),
-                                   *c.nccl);
+                                   *rank_context_[static_cast<std::size_t>(first)]->nccl);
   };
-  auto choice = over(ranks[0], ranks[1]);
-  if (models::places_differ(s_)) {  // it goes both ways
-    const auto back = over(ranks[1], ranks[0]);
-    if (back.time > choice.time) choice = back;
-  }
+  const auto choice = over(first, second);
+  if (!models::places_differ(s_)) return choice;
+  const auto back = over(second, first);
+  return back.time > choice.time ? back : choice;
+}
+
+/// Two pipeline ranks add what they hold of the same gradients.
+void StepBuilder::join_pair(std::array<int, 2> ranks, const char* name, double bytes) {
+  const int stride = plan_.meshes.front().axis("pp").stride;
+  const auto choice = pair_time(ranks[0], ranks[1], bytes);
+  PassCost cost;
   cost.seconds = choice.time.value;
   cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
   cost.bytes[static_cast<std::size_t>(Stream::Dp)] = bytes;
@@ -173,6 +190,13 @@ Task StepBuilder::optimizer_task(int lane, double parameters) {
                                models::optimizer_time(context(lane).kernels, s_.optimizer.name,
                                                       s_.optimizer.master, shard, step_bytes(s_))
                                    .value);
+  if (kernels_) {
+    models::Op op;
+    op.name = "optimizer";
+    op.kernel = s_.optimizer.name == "sgd" ? "sgd" : "adamw";
+    op.m = shard;
+    note_kernel(task.segment, std::make_shared<const models::Op>(op));
+  }
   task.seconds = graph_.segments[task.segment].seconds;
   return task;
 }
@@ -207,6 +231,7 @@ void StepBuilder::add_step_overhead(int lane, TaskId after) {
 void StepBuilder::finish_step() {
   const int lanes = static_cast<int>(graph_.lanes.size());
   if (updates_ || pooled_) {
+    copy_updates_.join(graph_);
     for (int lane = 0; lane < lanes; ++lane)
       add_step_overhead(lane, lane_end(static_cast<std::size_t>(lane)));
     return;

@@ -29,7 +29,8 @@ InnerTask piece_of(const CostContext& context, const Task& task, const Op& op) {
   piece.stream = task.stream;
   piece.seconds = task.seconds;
   if (task.stream == Stream::Compute) {
-    piece.name = "kernels";
+    piece.name = context.each_kernel ? op.name : "kernels";
+    if (context.each_kernel) piece.kernel = std::make_shared<const Op>(op);
     return piece;
   }
   const models::CollectiveGroup& group = group_of(context, op);
@@ -60,7 +61,7 @@ std::vector<InnerTask> inner_tasks(const CostContext& context, const std::vector
     const Task& task = graph.tasks[t];
     std::vector<std::uint32_t> deps;
     for (const TaskId d : graph.dependencies(t)) deps.push_back(piece_of_task[d]);
-    const bool joins = task.stream == Stream::Compute && !pieces.empty() &&
+    const bool joins = !context.each_kernel && task.stream == Stream::Compute && !pieces.empty() &&
                        pieces.back().stream == Stream::Compute && deps.size() == 1 &&
                        deps.front() == pieces.size() - 1;
     if (joins) {

@@ -18,6 +18,9 @@ struct LowerOptions {
   bool network = false;
   /// With `network`: data-parallel rings message by message (chunks.hpp).
   bool chunks = false;
+  /// Every kernel and collective a task of its own, with what it computes and who takes part
+  /// (TaskGraph::kernels, exchanges): what an engine needs that does the work. Without `network`.
+  bool kernels = false;
 };
 
 TaskGraph lower(const models::Scenario& scenario, const models::Plan& plan, const Program& program,

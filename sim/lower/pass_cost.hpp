@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -22,11 +23,13 @@ struct CostContext {
   const models::NcclRelease* nccl = nullptr;
   double overlap_slowdown = 1;  ///< of kernels beside communication
   bool keep_inner = false;      ///< record the pieces of passes
+  bool each_kernel = false;     ///< with keep_inner: a piece for every kernel
 };
 CostContext cost_context(const models::Scenario& scenario, const models::Plan& plan,
                          int first_device);
 
-/// A piece of a pass: kernels up to the next collective, a collective, or host time.
+/// A piece of a pass: kernels up to the next collective (or one kernel), a collective, or host
+/// time.
 struct InnerTask {
   Stream stream = Stream::Compute;
   Part part = Part::Compute;
@@ -40,6 +43,8 @@ struct InnerTask {
   double size = 0;   ///< bytes, as collective_time counts
   double fluid = 0;  ///< seconds of it that depend on the size
   double sent = 0;   ///< bytes per rank
+  /// Of a kernel that stands alone (CostContext::each_kernel).
+  std::shared_ptr<const models::Op> kernel;
 };
 
 struct PassCost {

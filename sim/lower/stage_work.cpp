@@ -106,6 +106,18 @@ void add_end(TaskGraph& graph, const CostContext& context, const WorkNeeds& need
   work.parts.push_back(std::move(part));
 }
 
+/// What the host holds a device up for once a microbatch, on its way forward: the stages of a rank
+/// share it.
+void add_microbatch_host(TaskGraph& graph, const Scenario& s, const WorkNeeds& needs,
+                         const Slice& slice, SliceWork& work, Costs& sum) {
+  if (s.stack.microbatch_host.value <= 0) return;
+  Costs costs;
+  add_tail(costs[index_of(Role::Forward)], Part::Host,
+           s.stack.microbatch_host.value / s.schedule.chunks * slice.share());
+  for_each_role(needs, [&](Role, std::size_t r) { sum[r] += costs[r]; });
+  work.parts.push_back(make_part(graph, "host", costs, needs));
+}
+
 void allocate(Segment& segment, MemoryPart part, double bytes) {
   if (bytes != 0) segment.at_start.push_back({part, bytes});
 }
@@ -157,6 +169,7 @@ SliceWork build_slice(TaskGraph& graph, const Stage& stage, std::size_t slice,
   const Scenario& s = *context.scenario;
   SliceWork work;
   Costs sum;
+  add_microbatch_host(graph, s, needs, needs.slices[slice], work, sum);
   if (stage.embedding) add_end(graph, context, needs, needs.slices[slice], work, sum, false);
   for (int i = 0; i < stage.layers; ++i) {
     const LayerTable::Entry& entry =
@@ -226,6 +239,7 @@ StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
       sum[r].seconds = given_seconds(given, work_role(role)) * share * slice.share();
       sum[r].parts[static_cast<std::size_t>(Part::Compute)] = sum[r].seconds;
     });
+    add_microbatch_host(graph, s, needs, slice, part, sum);
     if (given.layers > 0 && stage.embedding)
       add_end(graph, context, needs, slice, part, sum, false);
     if (given.layers > 0 && stage.head) add_end(graph, context, needs, slice, part, sum, true);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "sim/lower/copy_updates.hpp"
 #include "sim/lower/fences.hpp"
 #include "sim/verify.hpp"
 
@@ -138,7 +139,8 @@ class Builder {
         times_(times),
         durations_(program, times),
         index_(program),
-        fences_(program) {
+        fences_(program),
+        copy_updates_(static_cast<std::size_t>(program.stages)) {
     if (times.stages.size() != static_cast<std::size_t>(program.stages)) {
       throw base::Error("stage times",
                         std::to_string(times.stages.size()) + " stage times for " +
@@ -176,6 +178,7 @@ class Builder {
       }
       add_action(actions[at], order[i]);
     }
+    copy_updates_.join(graph_);
     return std::move(graph_);
   }
 
@@ -215,6 +218,8 @@ class Builder {
     }
     fences_.add_needs(action, at.rank, needs_);
     made.task = graph_.add(task, needs_);
+    if (side_of(pass.name) == SidePass::Update)
+      copy_updates_.added(action.stage, at.rank, made.task, needs_);
     fences_.added(action, at.rank, made.task);
     needs_.clear();
     if (!sends_[index_.key(action)]) return;
@@ -233,6 +238,7 @@ class Builder {
   const Durations durations_;
   const ActionIndex index_;
   StageFences fences_;
+  CopyUpdates copy_updates_;
   TaskGraph graph_;
   std::vector<Made> made_;     ///< by action
   std::vector<bool> sends_;    ///< by action: its output leaves the rank

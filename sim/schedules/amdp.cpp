@@ -53,9 +53,9 @@ class FirstInFirstOut {
     }
   }
 
-  /// Calls f(rank, action) in the order of starts.
-  template <class F>
-  void run(const F& f) {
+  /// Calls starts(rank, action) and ends(rank, action) in the order of time.
+  template <class Starts, class Ends>
+  void run(const Starts& starts, const Ends& ends) {
     while (true) {
       for (std::size_t rank = 0; rank < lanes_.size(); ++rank) {
         Lane& lane = lanes_[rank];
@@ -64,7 +64,7 @@ class FirstInFirstOut {
         lane.waiting.pop();
         lane.busy = true;
         lane.until = now_ + (lane.action.pass == kForward ? kForwardTime : kBackwardTime);
-        f(rank, lane.action);
+        starts(rank, lane.action);
       }
       std::int64_t next = std::numeric_limits<std::int64_t>::max();
       for (const Lane& lane : lanes_) {
@@ -72,9 +72,11 @@ class FirstInFirstOut {
       }
       if (next == std::numeric_limits<std::int64_t>::max()) return;
       now_ = next;
-      for (Lane& lane : lanes_) {
+      for (std::size_t rank = 0; rank < lanes_.size(); ++rank) {
+        Lane& lane = lanes_[rank];
         if (!lane.busy || lane.until != now_) continue;
         lane.busy = false;
+        ends(rank, lane.action);
         follow(lane.action);
       }
     }
@@ -121,6 +123,53 @@ class FirstInFirstOut {
   std::int64_t now_ = 0;
 };
 
+/// Microbatches of the copies of a stage, up to one update after another.
+class Windows {
+ public:
+  /// `share`: microbatches of one pipeline in a window. On some ranks two directions share a copy.
+  Windows(int ranks, const std::vector<Pipeline>& pipelines, int share)
+      : copies_(static_cast<std::size_t>(ranks)), updates_(copies_.size(), 0) {
+    for (const Pipeline& pipeline : pipelines) {
+      for (int stage = 0; stage < ranks; ++stage)
+        copy(static_cast<std::size_t>(stage), static_cast<std::size_t>(pipeline.rank(stage, ranks)))
+            .window += static_cast<std::size_t>(share);
+    }
+  }
+
+  /// The gradients of an action are there; calls update(rank, action) for every copy, with the
+  /// microbatch that ends its window, when all copies have theirs.
+  template <class F>
+  void add(std::size_t rank, const Action& action, const F& update) {
+    const auto stage = static_cast<std::size_t>(action.stage);
+    copy(stage, rank).done.push_back(action.microbatch);
+    const std::size_t next = updates_[stage] + 1;
+    for (const Copy& c : copies_[stage]) {
+      if (c.done.size() < next * c.window) return;
+    }
+    updates_[stage] = next;
+    for (const Copy& c : copies_[stage]) {
+      Action last = action;
+      last.microbatch = c.done[next * c.window - 1];
+      update(c.rank, last);
+    }
+  }
+
+ private:
+  struct Copy {
+    std::size_t rank, window = 0;
+    std::vector<std::int32_t> done;  ///< microbatches, in the order of their backwards
+  };
+  Copy& copy(std::size_t stage, std::size_t rank) {
+    for (Copy& c : copies_[stage]) {
+      if (c.rank == rank) return c;
+    }
+    return copies_[stage].emplace_back(Copy{rank, 0, {}});
+  }
+
+  std::vector<std::vector<Copy>> copies_;  ///< by stage
+  std::vector<std::size_t> updates_;       ///< by stage
+};
+
 int directions_of(const PipelineShape& shape) {
   const int asked = shape.options.directions;
   const bool four = shape.ranks >= 4 && shape.ranks % 2 == 0;
@@ -149,9 +198,9 @@ int directions_of(const PipelineShape& shape) {
 //
 // Orders: ranks take what has waited longest, with backwards twice as long as forwards; of what
 // came at the same time first what the rank left itself, then by microbatch. That gives the
-// published order tables of p = 4 in two directions; the rule for ties is ours. Every rank updates
-// its stages after every `update_every` microbatches of all pipelines; adding up the gradients of
-// the copies of a stage belongs to the lowering.
+// published order tables of p = 4 in two directions; the rule for ties is ours. After every
+// `update_every` microbatches of all pipelines a stage is updated, on all ranks that hold it when
+// the last of them has its gradients; adding those up belongs to the lowering.
 Program amdp(const PipelineShape& shape) {
   check_one_chunk(shape, "amdp");
   const int directions = directions_of(shape);
@@ -162,24 +211,16 @@ Program amdp(const PipelineShape& shape) {
   Program program = two_pass_program(shape);
   const std::uint8_t update = add_update_pass(program);
   const std::vector<Pipeline> all = pipelines(shape.ranks, directions);
-  const auto ranks = static_cast<std::size_t>(shape.ranks);
-  // By copy (rank, stage): backwards of one update. On some rank two directions may share a copy.
-  std::vector<int> window(ranks * ranks, 0), done(ranks * ranks, 0);
-  for (const Pipeline& pipeline : all) {
-    for (int stage = 0; stage < shape.ranks; ++stage) {
-      const auto rank = static_cast<std::size_t>(pipeline.rank(stage, shape.ranks));
-      window[rank * ranks + static_cast<std::size_t>(stage)] += every / directions;
-    }
-  }
-  FirstInFirstOut(shape, all).run([&](std::size_t rank, Action action) {
-    program.order[rank].push_back(action);
-    if (action.pass != kBackward) return;
-    const std::size_t copy = rank * ranks + static_cast<std::size_t>(action.stage);
-    if (++done[copy] < window[copy]) return;
-    done[copy] = 0;
-    action.pass = update;
-    program.order[rank].push_back(action);
-  });
+  Windows windows(shape.ranks, all, every / directions);
+  FirstInFirstOut(shape, all)
+      .run([&](std::size_t rank, const Action& action) { program.order[rank].push_back(action); },
+           [&](std::size_t rank, Action action) {
+             if (action.pass != kBackward) return;
+             action.pass = update;
+             windows.add(rank, action, [&](std::size_t holder, const Action& done) {
+               program.order[holder].push_back(done);
+             });
+           });
   return program;
 }
 

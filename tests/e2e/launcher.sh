@@ -12,7 +12,7 @@ stand_ins="$work/bin"
 mkdir -p "$checkout/cli" "$checkout/models/specs" "$stand_ins" "$work/else where"
 cp "$source/paceline" "$checkout/paceline"
 touch "$checkout/CMakeLists.txt" "$checkout/cli/list.cpp" "$checkout/models/specs/a.yaml"
-for tool in bash readlink find mkdir cat mv cp chmod touch tail nproc awk flock sleep rm ln make python3 pkg-config c++; do
+for tool in bash readlink find mkdir cat mv cp chmod touch tail nproc awk flock sleep rm ln make python3 pkg-config c++ mpicxx mpirun; do
   path=$(command -v "$tool") && ln -s "$path" "$stand_ins/$tool"
 done
 
@@ -92,6 +92,13 @@ expect "a failed build says why, exit 3" 3 "*error: planted*the build failed*" "
 expect "and is tried again" 3 "*the build failed*" "$run" list
 rm "$work/broken"
 expect "until it works" 0 "*building*$PWD: <list>" "$run" list
+
+rm -f "$stand_ins"/mpi{cxx,run}
+touch "$checkout/cli/new.cpp"
+FAKE_UID=1000 expect "what is lost without Open MPI is said" 0 \
+  "*without *openmpi-bin: no *runs of several ranks, all else works*$PWD: <list>" "$run" list
+touch "$checkout/cli/new.cpp"
+FAKE_UID=1000 expect "once" 0 "paceline: building*$PWD: <list>" "$run" list
 
 touch "$work/slow" "$checkout/cli/new.cpp"
 before=$(calls "built *")

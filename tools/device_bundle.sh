@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Packs what tools/device_check.sh needs on a machine without a network into device-bundle/ (under 60 MB):
+# the program with few shared libraries, its specs and scenarios.
+#   tools/device_bundle.sh [ARCHITECTURES]     for example 90; default: all that releases are built for
+set -euo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
+build=build-bundle
+options=(-S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DPACELINE_TESTS=OFF -DPACELINE_BENCH=OFF
+  -DPACELINE_STATIC=ON -DPACELINE_SIMGRID=OFF -DPACELINE_GOOGLE_BENCHMARK=OFF -DPACELINE_CUDA=ON)
+[[ $# == 0 ]] || options+=("-DCMAKE_CUDA_ARCHITECTURES=$1")
+! command -v ninja >/dev/null || options+=(-G Ninja)
+cmake "${options[@]}"
+cmake --build "$build" --parallel "$(nproc)" --target paceline_cli
+[[ ! -d device-bundle ]] || rm -r device-bundle
+cmake --install "$build" --prefix device-bundle --strip
+size=$(du -sm device-bundle | cut -f1)
+echo "device-bundle: $size MB"
+ldd device-bundle/bin/paceline
+((size < 60)) || { echo "device-bundle is over 60 MB" >&2; exit 1; }

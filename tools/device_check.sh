@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Everything worth knowing of a machine with one GPU, in one run of at most eight minutes:
+#   tools/device_check.sh OUT
+# checks every CUDA kernel against its reference, measures, fits a profile, runs small steps, and leaves
+# samples, profile, tables and logs in OUT. It needs no network: it takes the program that
+# tools/device_bundle.sh packed beside it (device-bundle/), or one that is built already, and else builds
+# the kernels alone from the bundle's sources. Each part has its own time limit; what cannot run is skipped, and the
+# last line says what ran. Without a GPU everything is skipped; the exit status is 0 unless a kernel is wrong.
+set -uo pipefail
+out=${1:?usage: tools/device_check.sh OUT}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd)
+started=$SECONDS
+limit=${PACELINE_DEVICE_SECONDS:-470}
+ran=() skipped=() failed=()
+
+left() { echo $((limit - (SECONDS - started))); }
+
+# part NAME SECONDS COMMAND...: its output goes to OUT/NAME.txt.
+part() {
+  local name=$1 most=$2 status
+  shift 2
+  ((most < $(left))) || most=$(left)
+  if ((most < 5)); then
+    skipped+=("$name (no time left)")
+    return 1
+  fi
+  timeout --kill-after=5 "$most" "$@" >"$out/$name.txt" 2>&1
+  status=$?
+  case $status in
+    0) ran+=("$name") ;;
+    3) skipped+=("$name ($(tail -n 1 "$out/$name.txt"))") ;;
+    *) failed+=("$name (exit status $status)") ;;
+  esac
+  return $status
+}
+
+find_program() {
+  local candidate
+  for candidate in "${PACELINE_BINARY:-}" "$root/device-bundle/bin/paceline" "$root/build/bin/paceline"; do
+    [[ -n $candidate && -x $candidate ]] && "$candidate" --version >"$out/version.txt" 2>&1 || continue
+    echo "$candidate"
+    return
+  done
+}
+
+build_program() {
+  local build=$root/build-device
+  cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DPACELINE_TESTS=OFF -DPACELINE_CUDA=ON \
+    ${CUDAARCHS:+-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS} >"$out/build.txt" 2>&1 &&
+    cmake --build "$build" --parallel "$(nproc)" --target paceline_cli >>"$out/build.txt" 2>&1 || return
+  echo "$build/bin/paceline"
+}
+
+program=$(find_program)
+[[ -n $program ]] || program=$(build_program) || program=
+if [[ -z $program ]]; then
+  echo "device check: no program here and none could be built; see $out/build.txt" | tee "$out/summary.txt"
+  exit 0
+fi
+nvidia-smi >"$out/nvidia-smi.txt" 2>&1 || true
+
+cd "$out" || exit 2
+if part check 120 "$program" bench --check --backend cuda; then
+  part bench 200 "$program" bench --backend cuda --quick --out samples.jsonl
+  [[ -s samples.jsonl ]] && part calibrate 30 "$program" calibrate samples.jsonl --out device.json
+  for scenario in "$root"/scenarios/device/*.yaml "$root"/device-bundle/share/paceline/scenarios/device/*.yaml; do
+    [[ -e $scenario ]] || continue
+    name=execute-$(basename "$scenario" .yaml)
+    part "$name" 60 "$program" execute "$scenario" --backend cuda --details "$name.json"
+  done
+fi
+
+{
+  printf 'device check, %d s\n' $((SECONDS - started))
+  printf 'ran: %s\n' "${ran[@]:-nothing}"
+  printf 'skipped: %s\n' "${skipped[@]:-nothing}"
+  printf 'failed: %s\n' "${failed[@]:-nothing}"
+} | tee summary.txt
+[[ " ${failed[*]:-} " != *" check "* ]]
