@@ -103,7 +103,9 @@ if(PACELINE_HAVE_CUDA)
   target_compile_options(paceline_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Wno-deprecated-gpu-targets>)
   paceline_record_ptxas(paceline_cuda)
-  target_link_libraries(paceline_cuda PRIVATE CUDA::cudart_static)
+  # Each calls the other: the device code's error check lies with the backend.
+  target_link_libraries(paceline_cuda PRIVATE CUDA::cudart_static
+                                      INTERFACE $<LINK_ONLY:paceline_kernels>)
   target_link_libraries(paceline_kernels PUBLIC paceline_cuda CUDA::cudart_static ${CMAKE_DL_LIBS})
 else()
   target_sources(paceline_kernels PRIVATE kernels/cuda/absent.cpp)

@@ -39,6 +39,11 @@ std::string processor() {
 
 double memory_of_a_core() { return total_memory() / core_count(); }
 int one() { return 1; }
+GpuReading clock_of_core() {
+  GpuReading reading;
+  if (const double clock = core_clock(); clock > 0) reading.clock_MHz = clock / 1e6;
+  return reading;
+}
 
 Stream no_stream() { return {}; }
 void ignore(Stream) {}
@@ -58,7 +63,8 @@ constexpr Backend kCpu{"cpu",
                        std::free,
                        processor,
                        memory_of_a_core,
-                       one};
+                       one,
+                       clock_of_core};
 
 constexpr Backend kSimt{"simt",
                         allocate,
@@ -75,7 +81,8 @@ constexpr Backend kSimt{"simt",
                         std::free,
                         processor,
                         memory_of_a_core,
-                        one};
+                        one,
+                        clock_of_core};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/cuda/nvml.hpp"
 #include "kernels/operation.hpp"
 
 namespace paceline::kernels {
@@ -34,6 +35,8 @@ struct Backend {
   double (*memory)();
   /// Of the device; 1 of a processor, where a rank is one thread.
   int (*multiprocessors)();
+  /// Power, clock and temperature now; nothing of each where the device or driver does not tell.
+  GpuReading (*reading)();
 };
 
 const Backend& cpu_backend();

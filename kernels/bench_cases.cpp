@@ -9,7 +9,7 @@ namespace paceline::kernels {
 namespace {
 
 // Work of one call that takes about a second on one core; nothing is too much for a device.
-constexpr double kMostFlops = 5e10, kMostBytes = 5e9;
+constexpr double kMostFlops = 5e10, kMostBytes = 2e9;
 constexpr std::size_t kQuickShapes = 4;
 
 bool contains(const std::vector<std::string>& list, std::string_view name) {

@@ -13,7 +13,8 @@ namespace paceline::kernels {
 namespace {
 
 constexpr std::int64_t kMostCalls = 1'000'000;
-constexpr int kFewest = 3;  // repetitions
+constexpr int kFewest = 3;             // repetitions
+constexpr double kEnergyWindow = 0.2;  // s; NVML's counter moves every 20 to 100 ms
 // Large inputs repeat a block of random values: which values they are does not change the speed.
 constexpr std::int64_t kBlock = std::int64_t{1} << 16;
 constexpr std::int64_t kLooked = std::int64_t{1} << 20;  // elements of an output that are looked at
@@ -49,10 +50,13 @@ class Tensors {
       : specs_(operation.tensors(c)), backend_(backend) {
     base::Rng rng(1);
     for (const TensorSpec& spec : specs_) {
-      buffers_.emplace_back(backend, static_cast<std::size_t>(spec.count) * bytes_of(spec.type));
+      buffers_.emplace_back(backend, static_cast<std::size_t>(spec.count) * bytes_of(spec.type),
+                            spec.on_host);
       void* data = buffers_.back().data();
       if (spec.use == Use::In || spec.use == Use::InOut)
         fill_input(spec, data, backend, rng);
+      else if (spec.on_host)
+        std::memset(data, 0xff, buffers_.back().bytes());
       else
         backend.fill(data, 0xff, buffers_.back().bytes());
       tensors_.push_back({data, spec.type, spec.count});
@@ -151,8 +155,15 @@ Timing measure(const Operation& operation, const Case& c, const Backend& backend
   const Tensors tensors(operation, c, backend);
   const OwnStream stream(backend);
   const Call call{c, tensors.tensors()};
-  const Timing timing = time_calls([&] { backend.run(operation, call, stream.get()); },
-                                   [&] { backend.wait(stream.get()); }, options);
+  const Clock::time_point start = Clock::now();
+  const GpuReading before = backend.reading();
+  Timing timing = time_calls([&] { backend.run(operation, call, stream.get()); },
+                             [&] { backend.wait(stream.get()); }, options);
+  timing.device = backend.reading();
+  // What the counter of energy says of so short a time is coarse; the power it gives is not.
+  if (const double wall = since(start);
+      before.energy_J && timing.device.energy_J && wall > kEnergyWindow)
+    timing.device.power_W = (*timing.device.energy_J - *before.energy_J) / wall;
   tensors.check_outputs(label({&operation, c}));
   return timing;
 }
@@ -188,8 +199,9 @@ base::Sample make_sample(const BenchCase& c, const base::Machine& machine, const
   s.load_average = load.load_average;
   s.other_cores = load.other_cores;
   s.busy = load.other_cores > kBusyCores;
-  if (const double clock = machine.backend == "cpu" ? core_clock() : 0; clock > 0)
-    s.clock_Hz = clock;
+  if (timing.device.clock_MHz) s.clock_Hz = *timing.device.clock_MHz * 1e6;
+  s.temperature = timing.device.temperature_C;
+  if (timing.device.power_W) s.power = base::Watts(*timing.device.power_W);
   return s;
 }
 

@@ -26,6 +26,7 @@ struct Timing {
   base::Seconds spread;       ///< between the quartiles
   int repetitions = 0;
   std::int64_t calls = 1;  ///< in a repetition
+  GpuReading device;       ///< after the last repetition; its power is the mean over all of them
 };
 
 /// Seconds of one call in each of `repetitions` batches: `call` so many times, then `drain`, which

@@ -31,8 +31,9 @@ std::vector<Shape> row_test_shapes() {
 }
 
 std::vector<Shape> row_bench_shapes() {
-  return {{{"rows", 1024}, {"columns", 1024}},
-          {{"rows", 4096}, {"columns", 4096}},
+  return {{{"rows", 16}, {"columns", 512}},    {{"rows", 128}, {"columns", 1024}},
+          {{"rows", 512}, {"columns", 1024}},  {{"rows", 1024}, {"columns", 1024}},
+          {{"rows", 2048}, {"columns", 2048}}, {{"rows", 4096}, {"columns", 4096}},
           {{"rows", 8192}, {"columns", 8192}}};
 }
 

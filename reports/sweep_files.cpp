@@ -8,6 +8,7 @@
 #include "base/config.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/json_lines.hpp"
 #include "base/message.hpp"
 #include "reports/sweep.hpp"
 
@@ -126,17 +127,15 @@ std::optional<SweepRow> read_row(const base::Document& document, const SweepHead
   return row;
 }
 
+constexpr const char* kResumeHint = "--resume takes what --out FILE.jsonl wrote";
+
 /// base::Error unless the file answers the same question.
-void check_header(std::string_view line, const std::string& file, const SweepHeader& header) {
-  const std::string where = file + " line 1";
-  const base::Document document = base::parse_json(line, where);
-  base::Fields fields(document, document.root);
+void check_header(const base::Document& line, const SweepHeader& header) {
+  base::Fields fields(line, line.root);
   fields.ignore_rest();
+  const std::string where = base::place_text(line, line.root.place);
   const std::string schema = fields.text("schema", "");
-  if (schema != kSweepSchema) {
-    throw base::Error(where, "no sweep of this version",
-                      "--resume takes what --out FILE.jsonl wrote");
-  }
+  if (schema != kSweepSchema) throw base::Error(where, "no sweep of this version", kResumeHint);
   const auto same = [&](const char* what, const std::string& theirs, const std::string& ours) {
     if (theirs == ours) return;
     throw base::Error(where,
@@ -222,25 +221,19 @@ std::string sweep_jsonl(const SweepReport& report) {
 std::map<std::vector<std::string>, SweepRow> read_sweep_rows(const std::string& file,
                                                              const SweepHeader& header) {
   const std::string text = base::read_file(file, std::size_t{4} << 30);
-  const std::string shown = base::one_line(file);
   std::map<std::vector<std::string>, SweepRow> rows;
-  std::string_view rest = text;
-  for (std::size_t number = 1; rest.find('\n') != std::string_view::npos || number == 1; ++number) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (number == 1) {
-      check_header(line, shown, header);
-      continue;
-    }
-    const std::string where = shown + " line " + std::to_string(number);
-    const base::Document document = base::parse_json(line, where);
-    if (base::find_path(document.root, "complete") != nullptr) break;
-    std::optional<SweepRow> row = read_row(document, header);
-    if (!row || row->status == PointStatus::Crashed) continue;
+  bool first = true;
+  base::read_json_lines(text, file, {}, [&](const base::Document& line) {
+    if (std::exchange(first, false)) return check_header(line, header);
+    if (base::find_path(line.root, "complete") != nullptr) return;
+    std::optional<SweepRow> row = read_row(line, header);
+    if (!row || row->status == PointStatus::Crashed) return;
     if (!rows.emplace(row->values, *row).second) {
-      throw base::Error(where, "a row for these values was there before", "remove one of them");
+      throw base::Error(base::place_text(line, line.root.place),
+                        "a row for these values was there before", "remove one of them");
     }
-  }
+  });
+  if (first) throw base::Error(base::one_line(file), "no sweep of this version", kResumeHint);
   return rows;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/backend.hpp"
 
+#include <memory>
 #include <string>
 
 #include "base/error.hpp"
@@ -62,6 +63,22 @@ std::string device() { return properties().name; }
 double memory() { return static_cast<double>(properties().totalGlobalMem); }
 int multiprocessors() { return properties().multiProcessorCount; }
 
+/// The current device by the management library, which a driver may lack.
+GpuReading reading() {
+  static const std::unique_ptr<const Nvml> nvml = []() -> std::unique_ptr<const Nvml> {
+    try {
+      return std::make_unique<const Nvml>();
+    } catch (const base::MissingError&) {
+      return nullptr;
+    }
+  }();
+  int current = 0;
+  char address[32] = {};
+  check(cudaGetDevice(&current));
+  check(cudaDeviceGetPCIBusId(address, sizeof address, current));
+  return nvml ? nvml->read(nvml->gpu(address)) : GpuReading{};
+}
+
 constexpr Backend kCuda{"cuda",
                         allocate,
                         [](void* data) { cudaFree(data); },
@@ -80,7 +97,8 @@ constexpr Backend kCuda{"cuda",
                         [](void* data) { cudaFreeHost(data); },
                         device,
                         memory,
-                        multiprocessors};
+                        multiprocessors,
+                        reading};
 
 }  // namespace
 }  // namespace cuda

@@ -32,7 +32,7 @@ constexpr std::array kKinds{
     KernelKind{"adamw", Curve, "parameters"},
     KernelKind{"sgd", Curve, "parameters"},
     KernelKind{"ember", Curve, "rows columns"},
-    KernelKind{"muon", Curve, "rows columns"},
+    KernelKind{"muon", Curve, "rows columns least"},
     KernelKind{"quantise-fp8-e4m3", Curve, "count"},
     KernelKind{"quantise-fp8-e5m2", Curve, "count"},
     KernelKind{"quantise-int8", Curve, "count"},
@@ -97,7 +97,8 @@ std::optional<double> kernel_size(const KernelKind& kind, const base::Extents& e
   for (std::string_view left = kind.size; !left.empty();) {
     const std::string_view name = left.substr(0, left.find(' '));
     left.remove_prefix(std::min(name.size() + 1, left.size()));
-    const std::optional<double> value = value_of(extents, name);
+    std::optional<double> value = value_of(extents, name);
+    if (name == "least") value = std::min(value_of(extents, "rows"), value_of(extents, "columns"));
     if (!value) return std::nullopt;
     product *= *value;
   }

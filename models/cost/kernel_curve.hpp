@@ -27,7 +27,8 @@ enum class KernelLaw {
 struct KernelKind {
   std::string_view name;
   KernelLaw law;
-  /// Extents whose product is the size, separated by spaces.
+  /// Extents whose product is the size, separated by spaces; "least" stands for the smaller one of
+  /// rows and columns.
   std::string_view size;
   /// Extents that do not matter for the time; all others must be equal on a curve.
   std::string_view ignored = "";
