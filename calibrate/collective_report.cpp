@@ -4,6 +4,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "calibrate/collective_sets.hpp"
+#include "calibrate/columns.hpp"
 
 namespace paceline::calibrate {
 namespace {
@@ -24,14 +25,6 @@ constexpr std::array<Limits, 3> kLimits{
 constexpr std::size_t kLabel = 34;
 constexpr std::size_t kCell = 11;
 
-std::string right(std::string text, std::size_t width) {
-  text.insert(0, text.size() < width ? width - text.size() : 0, ' ');
-  return text;
-}
-std::string left(std::string text, std::size_t width) {
-  text.resize(std::max(text.size(), width), ' ');
-  return text;
-}
 std::string percent(double fraction, int digits) {
   return base::format_fixed(100 * fraction, digits);
 }

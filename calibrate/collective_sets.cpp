@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/config.hpp"
+#include "calibrate/robust.hpp"
 #include "models/hardware/sourced.hpp"
 #include "models/scenario/csv.hpp"
 
@@ -198,15 +199,6 @@ void carry(std::vector<Set>& sets, std::size_t target) {
   for (CollectiveRow& r : t.result.rows)
     if (r.size >= curve.low && r.size <= curve.high)
       r.carried = models::table_time(curve, r.size, here, release).time + t.harness;
-}
-
-/// Linear between order statistics.
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  const double position = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (values[above] - values[below]) * (position - static_cast<double>(below));
 }
 
 }  // namespace

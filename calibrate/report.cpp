@@ -4,19 +4,12 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "calibrate/columns.hpp"
 #include "calibrate/robust.hpp"
 
 namespace paceline::calibrate {
 namespace {
 
-std::string left(std::string text, std::size_t width) {
-  text.resize(std::max(text.size(), width), ' ');
-  return text;
-}
-std::string right(std::string text, std::size_t width) {
-  text.insert(0, text.size() < width ? width - text.size() : 0, ' ');
-  return text;
-}
 std::string percent(double fraction) { return base::format_fixed(100 * fraction, 1); }
 
 }  // namespace

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/run_catch.hpp"
 
-int main(int argc, char** argv) { return tests::run_catch({argv, argv + argc}); }
+int main(int argc, char** argv) { return paceline::tests::run_catch({argv, argv + argc}); }

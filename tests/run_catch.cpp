@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace tests {
+namespace paceline::tests {
 
 int run_catch(std::vector<const char*> words, const std::string& tag) {
   if (!tag.empty()) words.push_back(tag.c_str());
@@ -14,4 +14,4 @@ int run_catch(std::vector<const char*> words, const std::string& tag) {
   return session.run() == 0 ? 0 : 1;
 }
 
-}  // namespace tests
+}  // namespace paceline::tests

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-namespace tests {
+namespace paceline::tests {
 
 /// Runs the tests that these words choose, as on Catch2's command line after the program's name,
 /// and of them those with `tag` where there is one. 0 when all passed.
 int run_catch(std::vector<const char*> words, const std::string& tag = "");
 
-}  // namespace tests
+}  // namespace paceline::tests

@@ -15,13 +15,13 @@ using paceline::tests::run_shell;
 
 namespace {
 
-const std::string kFolder = "d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && cd \"$d\" && ";
+const std::string kInOwnFolder = "d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && cd \"$d\" && ";
 const std::string kCorpus = "'" PACELINE_SOURCE "/tests/fuzz/corpus/samples/";
 
 }  // namespace
 
 TEST_CASE("bench: samples grow line by line and end with a line that says so", "[cli][bench]") {
-  const Ran ran = run_shell(kFolder +
+  const Ran ran = run_shell(kInOwnFolder +
                             "\"$PACELINE\" bench --only rmsnorm --quick --out s.jsonl && tail -n 1 "
                             "s.jsonl && wc -l <s.jsonl && ls -A");
   CHECK(ran.exit_code == 0);
@@ -33,7 +33,7 @@ TEST_CASE("bench: samples grow line by line and end with a line that says so", "
 
 TEST_CASE("bench: goes on where it was stopped, busy samples once more", "[cli][bench]") {
   const Ran ran = run_shell(
-      kFolder +
+      kInOwnFolder +
       "b='\"$PACELINE\" bench --only rmsnorm --quick' && eval $b --out s.jsonl >/dev/null 2>&1 && "
       // Two to keep, one of them with a time that only a kept one can have; one to measure again.
       "head -n 3 s.jsonl | sed 's/\"busy\":true/\"busy\":false/; 1s/\"repetitions\":[0-9]*/"
@@ -50,7 +50,7 @@ TEST_CASE("bench: goes on where it was stopped, busy samples once more", "[cli][
 
 TEST_CASE("bench: a signal to stop keeps whole samples and nothing else", "[cli][bench]") {
   const Ran ran =
-      run_shell(kFolder +
+      run_shell(kInOwnFolder +
                 "true; \"$PACELINE\" bench --only rmsnorm --out s.jsonl >/dev/null 2>&1 & pid=$!; "
                 "while [ \"$(wc -l <s.jsonl 2>/dev/null || echo 0)\" -lt 2 ]; do sleep 0.05; done; "
                 "kill -TERM $pid; wait $pid; echo $?; ls -A; tail -n 1 s.jsonl");
@@ -75,7 +75,7 @@ TEST_CASE("bench --check compares kernels with their references", "[cli][bench]"
 
 TEST_CASE("calibrate: a profile and a device that run predicts with", "[cli][calibrate]") {
   const Ran ran = run_shell(
-      kFolder + "\"$PACELINE\" calibrate " + kCorpus +
+      kInOwnFolder + "\"$PACELINE\" calibrate " + kCorpus +
       "all.jsonl' --out here.json --json fit.json && cat >s.yaml <<'E'\n"
       "model: {hidden: 256, layers: 4, heads: 4, vocab: 512, norm: rmsnorm}\n"
       "cluster: {node: {device: here-device.yaml, devices: 2, link: shared-memory, host: intel}, "
@@ -94,7 +94,7 @@ TEST_CASE("calibrate: a profile and a device that run predicts with", "[cli][cal
 }
 
 TEST_CASE("calibrate: the same samples give the same bytes", "[cli][calibrate]") {
-  const Ran ran = run_shell(kFolder + "cp " + kCorpus +
+  const Ran ran = run_shell(kInOwnFolder + "cp " + kCorpus +
                             "all.jsonl' s.jsonl && for i in 1 2; do mkdir $i && \"$PACELINE\" "
                             "calibrate s.jsonl --out $i/p.json >$i.txt || exit 9; done; "
                             "cmp 1/p.json 2/p.json && cmp 1/p-device.yaml 2/p-device.yaml");
@@ -102,7 +102,7 @@ TEST_CASE("calibrate: the same samples give the same bytes", "[cli][calibrate]")
 }
 
 TEST_CASE("calibrate: a fit that its own samples contradict is refused", "[cli][calibrate]") {
-  const Ran ran = run_shell(kFolder + "\"$PACELINE\" calibrate " + kCorpus +
+  const Ran ran = run_shell(kInOwnFolder + "\"$PACELINE\" calibrate " + kCorpus +
                             "refused.jsonl' --out p.json; echo $?; ls");
   CHECK(ran.err.empty());
   CHECK_THAT(ran.out, Contains("REFUSED gemm fp32: its own samples are off by") &&

@@ -9,7 +9,8 @@
 
 namespace paceline::kernels {
 
-/// What a child process that runs `run` wrote before it aborted; empty if it did not abort.
+/// What a child process that runs `run` wrote last before it aborted; empty if it did not abort. A
+/// sanitizer's remarks on fibers come before it.
 template <class F>
 std::string message_of_abort(const F& run) {
   int ends[2];
@@ -30,7 +31,9 @@ std::string message_of_abort(const F& run) {
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? text : "";
+  if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) return "";
+  const std::size_t line = text.rfind('\n', text.empty() ? 0 : text.size() - 2);
+  return line == std::string::npos ? text : text.substr(line + 1);
 }
 
 }  // namespace paceline::kernels

@@ -164,7 +164,7 @@ TEST_CASE("orthogonal iteration on the running covariance finds its largest eige
   const std::size_t n = 32, tokens = 400, rank = 4;
   const Vector v = basis_of(n, n, 11);
   Vector spectrum;
-  for (std::size_t i = 0; i < n; ++i) spectrum.push_back(i < rank ? 20.0 - 4 * i : 0.5);
+  for (std::size_t i = 0; i < n; ++i) spectrum.push_back(i < rank ? 20.0 - 4.0 * static_cast<double>(i) : 0.5);
   Vector roots;
   for (const double l : spectrum) roots.push_back(std::sqrt(l));
   const Vector x = product(normal_floats(tokens * n, 12), symmetric(v, roots), n);
@@ -204,7 +204,7 @@ TEST_CASE("whitening shrinks FP8's error as far as the spectrum allows", "[kerne
   Vector spectrum;
   double trace = 0, squares = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    spectrum.push_back(std::pow(i + 1.0, -0.75));
+    spectrum.push_back(std::pow(static_cast<double>(i + 1), -0.75));
     trace += spectrum[i];
     squares += spectrum[i] * spectrum[i];
   }

@@ -109,7 +109,7 @@ void check_copy() {
   alignas(16) unsigned char from[Bytes], before[Bytes], after[Bytes];
   for (int i = 0; i < Bytes; ++i) from[i] = static_cast<unsigned char>(i + 1);
   for (const bool valid : {true, false}) {
-    launch(copy<Bytes>, 1, 1, 16, {}, from, valid, before, after);
+    launch(copy<Bytes>, 1, 1, 16, {}, &from[0], valid, &before[0], &after[0]);
     for (int i = 0; i < Bytes; ++i) {
       CHECK(before[i] == 0xee);
       CHECK(after[i] == (valid ? from[i] : 0));

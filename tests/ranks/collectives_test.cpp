@@ -6,8 +6,10 @@
 
 #include "base/error.hpp"
 #include "kernels/collective/communicator.hpp"
+#include "tests/ranks/world.hpp"
 
 using namespace paceline::kernels;
+using paceline::tests::world;
 
 namespace {
 
@@ -19,11 +21,6 @@ constexpr DType kTypes[] = {DType::F32,  DType::Bf16, DType::F16, DType::E4m3,
 constexpr std::int64_t kCounts[] = {0, 1, 3, 1001, 70001};
 bool tested(DType type, std::int64_t count) {
   return count <= 3 || type == DType::F32 || (type == DType::Bf16 && count < 70000);
-}
-
-const Communicator& world() {
-  static const Communicator all = world_communicator();
-  return all;
 }
 
 /// Memory of a tensor; poisoned until it is filled.

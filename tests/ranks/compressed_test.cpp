@@ -7,16 +7,13 @@
 
 #include "base/error.hpp"
 #include "kernels/collective/measure.hpp"
+#include "tests/ranks/world.hpp"
 
 using namespace paceline::kernels;
+using paceline::tests::world;
 using paceline::numeric::fp16;
 
 namespace {
-
-const Communicator& world() {
-  static const Communicator all = world_communicator();
-  return all;
-}
 
 template <class T>
 Tensor tensor(std::vector<T>& values, DType type) {

@@ -25,7 +25,7 @@ int run(const std::vector<char*>& words) {
       std::printf("skipped: %s\n", problem.c_str());
       return kSkipped;
     }
-    return tests::run_catch({words.begin(), words.end()}, "[process]");
+    return paceline::tests::run_catch({words.begin(), words.end()}, "[process]");
   }
   if (const auto status = paceline::kernels::start_ranks(std::atoi(words[2]), words))
     return *status;
@@ -33,7 +33,7 @@ int run(const std::vector<char*>& words) {
   if (scenario) return paceline::tests::run_scenario({words.begin() + 4, words.end()});
   std::vector<const char*> rest{words[0]};
   rest.insert(rest.end(), words.begin() + 3, words.end());
-  return tests::run_catch(rest, "[ranks]");
+  return paceline::tests::run_catch(rest, "[ranks]");
 }
 
 }  // namespace

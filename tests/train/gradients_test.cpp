@@ -93,7 +93,7 @@ void check_slopes(const models::Scenario& scenario) {
   }
 }
 
-const char* const kLlama =
+const char* const kLlamaLike =
     "{model: {hidden: 32, layers: 2, heads: 4, kv_heads: 2, ffn: 48, vocab: 256, positions: 0,"
     " activation: swiglu, norm: rmsnorm, tied: true}}";
 
@@ -102,7 +102,7 @@ const char* const kLlama =
 TEST_CASE("gradients are the slopes of the loss", "[train]") {
   check_slopes(small_scenario("{model: {layers: 2}, batch: {micro: 2}}"));
   check_slopes(small_scenario("{model: {layers: 1, embedding_norm: true, tied: true}}"));
-  check_slopes(small_scenario(kLlama));
+  check_slopes(small_scenario(kLlamaLike));
 }
 
 TEST_CASE("a small GPT learns the bundled text", "[train]") {

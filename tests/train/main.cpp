@@ -38,12 +38,12 @@ int train_file(const std::vector<char*>& words) {
 
 int run(const std::vector<char*>& words) {
   const bool ranks = words.size() > 2 && std::string(words[1]) == "--ranks";
-  if (!ranks) return tests::run_catch({words.begin(), words.end()}, "[train]");
+  if (!ranks) return paceline::tests::run_catch({words.begin(), words.end()}, "[train]");
   if (const auto status = kernels::start_ranks(std::atoi(words[2]), words)) return *status;
   if (words.size() > 5 && std::string(words[3]) == "--train") return train_file(words);
   std::vector<const char*> rest{words[0]};
   rest.insert(rest.end(), words.begin() + 3, words.end());
-  return tests::run_catch(rest, "[ranks-" + std::string(words[2]) + "]");
+  return paceline::tests::run_catch(rest, "[ranks-" + std::string(words[2]) + "]");
 }
 
 }  // namespace
