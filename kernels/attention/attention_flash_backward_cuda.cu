@@ -131,7 +131,8 @@ __global__ void __launch_bounds__(QueryTiles<Columns>::kThreads, 2)
     round_fragments<T>(ds, gradients);
     multiply_fragments<T, kRowTiles, kColumnTiles / 2, Columns>(dq, ds, k);
   }
-  cp_async_wait<0>();  // of a tile that sees nothing, Q is still under way
+  cp_async_wait<0>();
+  __syncthreads();  // of a tile that sees nothing, Q was still under way
   const BlockPlace to = place_of_block(a.queries, kRows, a.heads, true);
   const float factors[kRowTiles][2] = {{arguments.scale, arguments.scale},
                                        {arguments.scale, arguments.scale}};
@@ -250,6 +251,7 @@ __global__ void __launch_bounds__(KeyTiles<Columns>::kThreads, KeyTiles<Columns>
     multiply_fragments<T, kRowTiles, kColumnTiles / 2, Columns>(dk, rounded, tile.q);
   }
   cp_async_wait<0>();
+  __syncthreads();  // of a tile that nobody sees, K and V were still under way
   const BlockPlace to = place_of_block(a.keys, kRows, a.kv_heads, false);
   const std::int64_t to_at = a.key_at(to.b, to.first + warp_row, to.head);
   float factors[kRowTiles][2];

@@ -157,7 +157,8 @@ __global__ void __launch_bounds__(kThreads, 2) flash_forward(Arguments<T> argume
     round_fragments<T>(p, scores);
     multiply_fragments<T, kRowTiles, kColumnTiles / 2, Columns>(out, p, v);
   }
-  cp_async_wait<0>();  // of a tile that sees nothing, Q is still under way
+  cp_async_wait<0>();
+  __syncthreads();  // of a tile that sees nothing, Q was still under way
   const BlockPlace to = place_of_block(a.queries, kQueries, a.heads, true);
   const int first = to.first + warp_row, count = to.rows - warp_row;
   finish(rows, arguments.lse + a.lse_at(to.b, first, to.head), count, arguments.scale_2);

@@ -224,7 +224,7 @@ std::vector<Operation> low_rank_operations() {
   return {{"low-rank", "project", "P = M Q", kFloats, project_tensors, product_work, test_shapes,
            bench_shapes, project_reference, [](const Call& c) { PACELINE_BY_TYPE(c, project_cpu); },
            PACELINE_ON_DEVICE(low_rank_project)},
-          {"low-rank", "orthogonalise", "P with orthonormal columns", kFloat, orthogonalise_tensors,
+          {"orthogonalise", "step", "P with orthonormal columns", kFloat, orthogonalise_tensors,
            orthogonalise_work, orthogonalise_test_shapes, orthogonalise_bench_shapes,
            orthogonalise_reference, orthogonalise_cpu, PACELINE_ON_DEVICE(low_rank_orthogonalise)},
           {"low-rank", "back-project", "Q = M^T P", kFloats, back_project_tensors, product_work,

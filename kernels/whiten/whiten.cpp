@@ -201,11 +201,11 @@ std::vector<Operation> whiten_operations() {
       {"whiten", "decode", "a whitened gradient times A_r^1/2", kFloats, map_tensors, map_work,
        map_test_shapes, map_bench_shapes, map_reference<true>,
        [](const Call& c) { PACELINE_BY_TYPE(c, decode_cpu); }, PACELINE_ON_DEVICE(whiten_decode)},
-      {"whiten", "statistics", "running mean of the inputs' covariance A", kFloats,
+      {"whiten-statistics", "step", "running mean of the inputs' covariance A", kFloats,
        statistics_tensors, statistics_work, statistics_test_shapes, statistics_bench_shapes,
        statistics_reference, [](const Call& c) { PACELINE_BY_TYPE(c, statistics_cpu); },
        PACELINE_ON_DEVICE(whiten_statistics)},
-      {"whiten", "eigenvalues", "u^T A u of a basis, and the mean of the rest", kFloat,
+      {"whiten-eigenvalues", "step", "u^T A u of a basis, and the mean of the rest", kFloat,
        eigenvalue_tensors, eigenvalue_work, eigenvalue_test_shapes, eigenvalue_bench_shapes,
        eigenvalue_reference, eigenvalues_cpu, PACELINE_ON_DEVICE(whiten_eigenvalues)}};
 }

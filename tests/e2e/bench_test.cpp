@@ -27,8 +27,8 @@ TEST_CASE("bench: samples grow line by line and end with a line that says so", "
   CHECK(ran.exit_code == 0);
   CHECK_THAT(ran.out, Contains("rmsnorm forward fp32 rows=1024 columns=1024") &&
                           Contains("{\"schema\":\"paceline-samples-1\",\"complete\":true,"
-                                   "\"samples\":9,") &&
-                          Contains("\n10\ns.jsonl\n"));
+                                   "\"samples\":12,") &&
+                          Contains("\n13\ns.jsonl\n"));
 }
 
 TEST_CASE("bench: goes on where it was stopped, busy samples once more", "[cli][bench]") {
@@ -43,7 +43,7 @@ TEST_CASE("bench: goes on where it was stopped, busy samples once more", "[cli][
       "p.jsonl && wc -l <p.jsonl && "
       "sed -i 's/\"host\":\"[^\"]*\"/\"host\":\"elsewhere\"/' p.jsonl && "
       "eval $b --resume p.jsonl");
-  CHECK(ran.out == "1\n10\n");
+  CHECK(ran.out == "1\n13\n");
   CHECK(ran.exit_code == 2);  // of the last: another host
   CHECK_THAT(ran.err, Contains("p.jsonl:1:1: of another host: 'elsewhere'"));
 }

@@ -21,7 +21,7 @@ Case low_rank(std::int64_t rows, std::int64_t columns, std::int64_t rank) {
 }
 Vector orthogonalised(const Vector& p, std::int64_t rank, const Backend& backend = cpu_backend()) {
   const auto rows = static_cast<std::int64_t>(p.size()) / rank;
-  return run_codec("low-rank", "orthogonalise", low_rank(rows, 1, rank), {p}, backend)[0];
+  return run_codec("orthogonalise", "step", low_rank(rows, 1, rank), {p}, backend)[0];
 }
 /// a (rows x depth) times b (depth x columns).
 Vector product(const Vector& a, const Vector& b, std::size_t depth) {
@@ -171,7 +171,7 @@ TEST_CASE("orthogonal iteration on the running covariance finds its largest eige
   const Case few{DType::F32, {{"tokens", 400}, {"columns", 32}}};
   Vector a(n * n, 0.0);
   for (int batch = 0; batch < 3; ++batch)
-    a = run_codec("whiten", "statistics", few, {x, {batch == 0 ? 0.0 : 0.9}, a})[2];
+    a = run_codec("whiten-statistics", "step", few, {x, {batch == 0 ? 0.0 : 0.9}, a})[2];
   // The same batch again changes nothing.
   const Vector gram = product(transposed(x, n), x, tokens);
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -181,7 +181,7 @@ TEST_CASE("orthogonal iteration on the running covariance finds its largest eige
   for (int i = 0; i < 60; ++i)
     u = orthogonalised(run_codec("low-rank", "project", low_rank(32, 32, 4), {a, u})[2], 4);
   const Values found =
-      run_codec("whiten", "eigenvalues", {DType::F32, {{"columns", 32}, {"rank", 4}}}, {a, u});
+      run_codec("whiten-eigenvalues", "step", {DType::F32, {{"columns", 32}, {"rank", 4}}}, {a, u});
   double known = 0, trace = 0;
   const Vector au = product(a, u, n);
   for (std::size_t k = 0; k < rank; ++k) {
