@@ -79,17 +79,27 @@ RoofFit fit_roof(const std::vector<Measured>& samples) {
 }
 
 LaunchFit fit_launch(const std::vector<Measured>& samples) {
-  std::vector<double> seconds;
-  std::vector<Judged> rows;
+  LinePoints in;
   for (const Measured& m : samples) {
     if (!is(m, "launch")) continue;
-    seconds.push_back(m.sample.median.value);
-    rows.push_back({m.sample.median.value, 0, {}, sample_label(m.sample)});
+    in.points.push_back(
+        {static_cast<double>(extent(m.sample, "count").value_or(1)), m.sample.median.value});
+    in.labels.push_back(sample_label(m.sample));
   }
   LaunchFit fit;
-  if (rows.empty()) return fit;
-  fit.seconds = median(seconds);
-  for (Judged& row : rows) row.predicted = *fit.seconds;
+  if (in.points.empty()) return fit;
+  Line line = fit_line(in.points);
+  const auto same = [&](const CurvePoint& p) { return p.x == in.points.front().x; };
+  if (std::all_of(in.points.begin(), in.points.end(),
+                  same)) {  // no line: all of the time is theirs
+    std::vector<double> each;
+    for (const CurvePoint& p : in.points) each.push_back(p.y / p.x);
+    line = {0, median(each)};
+  }
+  fit.seconds = line.slope;
+  std::vector<Judged> rows;
+  for (std::size_t i = 0; i < in.points.size(); ++i)
+    rows.push_back({in.points[i].y, line.at(in.points[i].x), {}, in.labels[i]});
   fit.reports.push_back(
       judge("launch", base::format_seconds(base::Seconds(*fit.seconds)), kLineBound, rows));
   return fit;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -74,13 +75,17 @@ base::ChildEnd run_self(const fs::path& folder, std::vector<std::string> words) 
                     "what it said is in " + (folder / "output.txt").string());
 }
 
-/// Kernels of all cases, then messages and collectives of two ranks.
-void measure(const fs::path& folder, const std::string& scenario) {
+/// Memory, kernels of all cases, then messages and collectives of two ranks.
+void measure(const fs::path& folder, const std::string& scenario, bool quick) {
   const std::string samples = (folder / "samples.jsonl").string();
+  show_progress("bench of memory");
+  std::vector<std::string> memory{"bench", "--only", "triad,copy-d2d,launch", "--out", samples};
+  if (quick) memory.emplace_back("--quick");
+  if (!run_self(folder, memory).well()) fail(folder, "bench of memory");
   for (std::size_t i = 0; i < cases().size(); ++i) {
     show_progress("bench " + std::to_string(i + 1) + " of " + std::to_string(cases().size()));
-    std::vector<std::string> words{"bench", "--quick", "--for", scenario, "--out", samples};
-    if (i > 0) words.insert(words.end(), {"--resume", samples});
+    std::vector<std::string> words{"bench", "--quick", "--for",    scenario,
+                                   "--out", samples,   "--resume", samples};
     // Any device will do for shapes: that of this machine is not there yet.
     words.insert(words.end(), {"--set", "cluster.node.device=h100-sxm"});
     for (const char* set : cases()[i].set) words.insert(words.end(), {"--set", set});
@@ -88,18 +93,27 @@ void measure(const fs::path& folder, const std::string& scenario) {
   }
   show_progress("bench of messages");
   const std::string messages = (folder / "messages.jsonl").string();
-  if (!run_self(folder, {"bench", "--ranks", "2", "--quick", "--out", messages}).well())
-    fail(folder, "bench of messages");
+  std::vector<std::string> words{"bench", "--ranks", "2", "--out", messages};
+  if (quick) words.emplace_back("--quick");
+  if (!run_self(folder, words).well()) fail(folder, "bench of messages");
 }
 
-void fit(const fs::path& folder, bool busy) {
+/// A profile of the samples. What calibrate refuses to believe is said; the loop goes on with it.
+std::string fit(const fs::path& folder, bool busy) {
   show_progress("calibrate");
   std::vector<std::string> words{"calibrate", (folder / "samples.jsonl").string(),
                                  (folder / "messages.jsonl").string(), "--out",
                                  (folder / "here.json").string()};
-  // Times of a busy machine fit no law: the loop is then what is looked at.
-  if (busy) words.insert(words.end(), {"--busy", "--anyway"});
+  if (busy) words.emplace_back("--busy");
+  if (run_self(folder, words).well()) return "";
+  const std::string said = base::read_file((folder / "output.txt").string());
+  words.emplace_back("--anyway");
   if (!run_self(folder, words).well()) fail(folder, "calibrate");
+  std::string refused;
+  std::istringstream lines(said);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("REFUSED ")) refused += line + "\n";
+  return refused;
 }
 
 void read_work(base::Fields& fields, HereResult& result) {
@@ -243,8 +257,8 @@ int validate_here(const HereOptions& options) {
   const fs::path folder = options.folder;
   fs::create_directories(folder);
   const std::string scenario = models::example_file("here/base.yaml");
-  measure(folder, scenario);
-  fit(folder, busy);
+  measure(folder, scenario, busy);
+  const std::string refused = fit(folder, busy);
   const std::string device =
       "cluster.node.device=" + fs::absolute(folder / "here-device.yaml").string();
   std::vector<HereResult> results;
@@ -254,7 +268,8 @@ int validate_here(const HereOptions& options) {
     results.push_back(run_case(folder, scenario, one));
   }
   show_progress("");
-  answer(table(results), options.json.empty() ? "" : json_of(results, busy), options.json);
+  answer(refused + table(results), options.json.empty() ? "" : json_of(results, busy),
+         options.json);
   const bool all = std::all_of(results.begin(), results.end(), [](const HereResult& r) {
     return r.problem.empty() && std::isfinite(r.predicted) && r.measured > 0;
   });

@@ -12,7 +12,9 @@ void cpu(const Call& call) {
 }
 
 std::vector<Shape> test_shapes() { return {{{"count", 1}}, {{"count", 3}}}; }
-std::vector<Shape> bench_shapes() { return {{{"count", 1}}, {{"count", 16}}, {{"count", 256}}}; }
+std::vector<Shape> bench_shapes() {
+  return {{{"count", 1}}, {{"count", 16}}, {{"count", 256}}, {{"count", 1024}}};
+}
 
 }  // namespace
 

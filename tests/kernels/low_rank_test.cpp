@@ -164,7 +164,8 @@ TEST_CASE("orthogonal iteration on the running covariance finds its largest eige
   const std::size_t n = 32, tokens = 400, rank = 4;
   const Vector v = basis_of(n, n, 11);
   Vector spectrum;
-  for (std::size_t i = 0; i < n; ++i) spectrum.push_back(i < rank ? 20.0 - 4.0 * static_cast<double>(i) : 0.5);
+  for (std::size_t i = 0; i < n; ++i)
+    spectrum.push_back(i < rank ? 20.0 - 4.0 * static_cast<double>(i) : 0.5);
   Vector roots;
   for (const double l : spectrum) roots.push_back(std::sqrt(l));
   const Vector x = product(normal_floats(tokens * n, 12), symmetric(v, roots), n);

@@ -10,8 +10,8 @@
 #include "tests/ranks/world.hpp"
 
 using namespace paceline::kernels;
-using paceline::tests::world;
 using paceline::numeric::fp16;
+using paceline::tests::world;
 
 namespace {
 
