@@ -35,6 +35,7 @@ void write_work(JsonWriter& json, const Sample& s) {
   for (const auto& [name, value] : s.extents) json.field(name, value);
   json.end_object();
   if (!s.beside.empty()) json.field("beside", std::string_view(s.beside));
+  if (s.together > 1) json.field("together", s.together);
 }
 
 /// Lower-case names with digits and hyphens, as kernels, passes and extents have them.
@@ -124,6 +125,8 @@ Sample read_sample(const Document& line) {
   s.type = name_of(fields, "type");
   s.extents = read_extents(fields);
   if (fields.has("beside")) s.beside = name_of(fields, "beside");
+  if (fields.has("together"))
+    s.together = static_cast<int>(fields.integer("together", 1, kMostTogether));
   read_times(fields, s);
   s.flops = Flops(fields.number("flops", 0, 1e30));
   s.bytes = Bytes(fields.number("bytes", 0, 1e30));

@@ -37,6 +37,8 @@ struct Sample {
   std::string kernel, pass, type;  ///< "gemm", "forward", "bf16"
   Extents extents;                 ///< {m 4096, n 4096, k 4096}
   std::string beside;              ///< what ran at the same time: "all_reduce"; empty: nothing
+  int together =
+      1;  ///< threads of the processor that ran it at the same time, each on its own data
 
   Seconds median, min;  ///< of one call, over the repetitions
   Seconds spread;       ///< between the first and the third quartile
@@ -80,6 +82,7 @@ struct SampleFile {
 inline constexpr std::size_t kMaxSampleBytes = std::size_t{1} << 30;
 inline constexpr std::size_t kMaxSampleLine = std::size_t{1} << 16;
 inline constexpr std::size_t kMaxSamples = 1'000'000;
+inline constexpr int kMostTogether = 4096;
 
 /// base::Error (file:line:column) for a line that is no sample of this schema: unknown or missing
 /// keys, times that are not positive, rates that contradict time and work.

@@ -100,6 +100,19 @@ class Reader {
       ours.memory = machine.memory;
   }
 
+  /// Kernels with the caches and the memory to themselves are another machine.
+  void check_together(const base::Sample& sample, const std::string& where) {
+    const models::KernelKind& kind = models::kernel_kind(sample.kernel);
+    if (kind.law == models::KernelLaw::Collective) return;
+    if (together_ == 0) together_ = sample.together;
+    if (sample.together == together_) return;
+    throw base::Error(where,
+                      "measured by " + std::to_string(sample.together) +
+                          " threads at the same time, after samples by " +
+                          std::to_string(together_),
+                      "calibrate samples of one --together at a time");
+  }
+
   void add_samples(base::SampleFile file) {
     models::ProfileInput input{name_of(file.file), file.hash, 0, 0, "", ""};
     if (file.samples.empty()) throw base::Error(base::one_line(file.file), "has no samples");
@@ -109,6 +122,7 @@ class Reader {
       const std::string place = where(file, i);
       check_machine(sample.machine, place);
       check_sample(sample, place);
+      check_together(sample, place);
       ++input.samples;
       if (input.first.empty() || sample.time < input.first) input.first = sample.time;
       if (sample.time > input.last) input.last = sample.time;
@@ -161,6 +175,7 @@ class Reader {
 
   const InputOptions& options_;
   Inputs inputs_;
+  int together_ = 0;  ///< of the kernels so far; 0: none yet
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ struct BenchOptions {
   std::string scenario;
   std::vector<std::string> set;
   bool check = false;
-  int ranks = 1;
+  int ranks = 1, together = 1;
   std::string out, resume, json;
 };
 
@@ -155,6 +155,7 @@ std::vector<Sample> resumed_samples(const BenchOptions& options, const base::Mac
     same("backend", s.machine.backend, machine.backend);
     same("device", s.machine.device, machine.device);
     same("host", s.machine.host, machine.host);
+    same("number of ranks together", std::to_string(s.together), std::to_string(options.together));
   }
   std::erase_if(file.samples, [](const Sample& s) { return s.busy; });
   return std::move(file.samples);
@@ -207,15 +208,16 @@ std::vector<Sample> measure_all(const BenchOptions& options, const Backend& back
       std::count_if(cases.begin(), cases.end(), [&](const BenchCase& c) { return !known(c); }));
   kernels::HostMonitor monitor;
   if (left > 0) warn_if_busy(monitor);
-  const kernels::MeasureOptions how =
+  kernels::MeasureOptions how =
       options.choice.quick ? kernels::kQuickMeasure : kernels::MeasureOptions{};
+  how.together = options.together;
   Progress progress("bench", left);
   for (const BenchCase& c : cases) {
     if (known(c)) continue;
     const kernels::HostReading start = kernels::read_host();
     const kernels::Timing timing = kernels::measure(*c.operation, c.c, backend, how);
-    samples.push_back(
-        kernels::make_sample(c, machine, timing, monitor.since(start), PACELINE_VERSION));
+    samples.push_back(kernels::make_sample(c, machine, timing, monitor.since(start),
+                                           options.together, PACELINE_VERSION));
     journal.add(samples.back());
     progress.step();
   }
@@ -297,6 +299,8 @@ int run_bench(const BenchOptions& options) {
   const Backend& backend = kernels::backend_named(options.backend);
   if (options.check) return check_kernels(options, backend);
   if (options.ranks > 1) return bench_ranks(options, backend);
+  if (options.together > 1 && options.backend != "cpu")
+    throw base::Error("--together", "is for the cpu backend: every rank of a GPU has its own");
   const base::Machine machine = kernels::machine_of(backend);
   std::size_t left_out = 0;
   const std::vector<BenchCase> cases = options.scenario.empty()
@@ -338,6 +342,10 @@ void add_bench(CLI::App& program, int& exit_code) {
              "with 2 and more: messages and collectives between so many\nprocesses, in place of "
              "kernels",
              {.value = "N", .least = 1, .most = 4096});
+  add_option(bench, "--together", options->together,
+             "threads that run every kernel at the same time, as the\nranks of a processor do that "
+             "share its memory (default 1)",
+             {.value = "N", .least = 1, .most = base::kMostTogether});
   add_flag(bench, "--check", options->check, "compare kernels with their references instead");
   add_option(bench, "--out", options->out, "write every sample as it comes",
              {.value = "FILE.jsonl"});

@@ -146,6 +146,8 @@ void add_validate(CLI::App& program, int& exit_code) {
   add_option(command, "--folder", options->here.folder, "of 'here': where samples and profile go",
              {.value = "FOLDER"});
   add_flag(command, "--busy", options->here.busy, "of 'here': go on on a busy machine");
+  add_flag(command, "--quick", options->here.quick,
+           "of 'here': a tiny model, to see that everything works");
   on_call(command, [options, &exit_code] { exit_code = validate(*options); });
 }
 

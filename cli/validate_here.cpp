@@ -52,6 +52,17 @@ const std::vector<HereCase>& cases() {
   return all;
 }
 
+/// The values of a case; in a quick look all models are tiny.
+std::vector<std::string> settings_of(const HereCase& one, bool quick) {
+  std::vector<std::string> settings(one.set.begin(), one.set.end());
+  if (quick) {
+    for (const char* tiny : {"model.hidden=64", "model.heads=4", "model.ffn=128", "model.vocab=256",
+                             "batch.sequence=32"})
+      settings.emplace_back(tiny);
+  }
+  return settings;
+}
+
 /// What was found for one case; an empty `problem` means it ran.
 struct HereResult {
   std::string name, problem;
@@ -79,16 +90,19 @@ base::ChildEnd run_self(const fs::path& folder, std::vector<std::string> words) 
 void measure(const fs::path& folder, const std::string& scenario, bool quick) {
   const std::string samples = (folder / "samples.jsonl").string();
   show_progress("bench of memory");
-  std::vector<std::string> memory{"bench", "--only", "triad,copy-d2d,launch", "--out", samples};
+  std::vector<std::string> memory{"bench", "--together", "2", "--only", "triad,copy-d2d,launch",
+                                  "--out", samples};
   if (quick) memory.emplace_back("--quick");
   if (!run_self(folder, memory).well()) fail(folder, "bench of memory");
   for (std::size_t i = 0; i < cases().size(); ++i) {
     show_progress("bench " + std::to_string(i + 1) + " of " + std::to_string(cases().size()));
-    std::vector<std::string> words{"bench", "--quick", "--for",    scenario,
-                                   "--out", samples,   "--resume", samples};
+    std::vector<std::string> words{"bench", "--together", "2",        "--for", scenario,
+                                   "--out", samples,      "--resume", samples};
+    if (quick) words.emplace_back("--quick");
     // Any device will do for shapes: that of this machine is not there yet.
     words.insert(words.end(), {"--set", "cluster.node.device=h100-sxm"});
-    for (const char* set : cases()[i].set) words.insert(words.end(), {"--set", set});
+    for (const std::string& set : settings_of(cases()[i], quick))
+      words.insert(words.end(), {"--set", set});
     if (!run_self(folder, words).well()) fail(folder, "bench of " + std::string(cases()[i].name));
   }
   show_progress("bench of messages");
@@ -128,12 +142,15 @@ void read_work(base::Fields& fields, HereResult& result) {
   }
 }
 
-HereResult run_case(const fs::path& folder, const std::string& scenario, const HereCase& one) {
+HereResult run_case(const fs::path& folder, const std::string& scenario, const HereCase& one,
+                    bool quick) {
   HereResult result;
   result.name = one.name;
   const std::string details = (folder / "details.json").string();
   std::vector<std::string> words{"execute", scenario, "--details", details};
-  for (const char* set : one.set) words.insert(words.end(), {"--set", set});
+  words.insert(words.end(), {"--set", "cluster.node.device=" +
+                                          fs::absolute(folder / "here-device.yaml").string()});
+  for (const std::string& set : settings_of(one, quick)) words.insert(words.end(), {"--set", set});
   const base::ChildEnd end = run_self(folder, words);
   if (!end.well()) {
     result.problem = to_text(end);
@@ -257,15 +274,12 @@ int validate_here(const HereOptions& options) {
   const fs::path folder = options.folder;
   fs::create_directories(folder);
   const std::string scenario = models::example_file("here/base.yaml");
-  measure(folder, scenario, busy);
+  measure(folder, scenario, options.quick);
   const std::string refused = fit(folder, busy);
-  const std::string device =
-      "cluster.node.device=" + fs::absolute(folder / "here-device.yaml").string();
   std::vector<HereResult> results;
-  for (HereCase one : cases()) {
+  for (const HereCase& one : cases()) {
     show_progress("execute " + std::string(one.name));
-    one.set.push_back(device.c_str());
-    results.push_back(run_case(folder, scenario, one));
+    results.push_back(run_case(folder, scenario, one, options.quick));
   }
   show_progress("");
   answer(refused + table(results), options.json.empty() ? "" : json_of(results, busy),

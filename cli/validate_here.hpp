@@ -7,6 +7,7 @@ namespace paceline::cli {
 struct HereOptions {
   std::string folder = "paceline-here";  ///< for samples, profile and what the steps said
   bool busy = false;                     ///< go on although the machine is busy
+  bool quick = false;  ///< a tiny model and few repetitions: whether everything works, not how well
   std::string json;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/backend.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -39,6 +41,11 @@ std::string processor() {
 
 double memory_of_a_core() { return total_memory() / core_count(); }
 int one() { return 1; }
+double last_cache() {
+  constexpr double kUsual = 32e6;
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? static_cast<double>(bytes) : kUsual;
+}
 GpuReading clock_of_core() {
   GpuReading reading;
   if (const double clock = core_clock(); clock > 0) reading.clock_MHz = clock / 1e6;
@@ -64,6 +71,7 @@ constexpr Backend kCpu{"cpu",
                        processor,
                        memory_of_a_core,
                        one,
+                       last_cache,
                        clock_of_core};
 
 constexpr Backend kSimt{"simt",
@@ -82,6 +90,7 @@ constexpr Backend kSimt{"simt",
                         processor,
                         memory_of_a_core,
                         one,
+                        last_cache,
                         clock_of_core};
 
 }  // namespace

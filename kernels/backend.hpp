@@ -35,6 +35,8 @@ struct Backend {
   double (*memory)();
   /// Of the device; 1 of a processor, where a rank is one thread.
   int (*multiprocessors)();
+  /// Bytes that stay near the multiprocessors from one kernel to the next: the last cache.
+  double (*cache)();
   /// Power, clock and temperature now; nothing of each where the device or driver does not tell.
   GpuReading (*reading)();
 };

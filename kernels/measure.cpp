@@ -2,9 +2,12 @@
 #include "kernels/measure.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <thread>
 
 #include "base/error.hpp"
 #include "kernels/check.hpp"
@@ -26,35 +29,50 @@ double since(Clock::time_point start) {
 
 bool is_float(DType type) { return type != DType::U8 && type != DType::I32 && type != DType::U32; }
 
-void fill_input(const TensorSpec& spec, void* data, const Backend& backend, base::Rng& rng) {
+/// What an input repeats, in its type.
+std::vector<unsigned char> block_of(const TensorSpec& spec, base::Rng& rng) {
   const bool repeats =
       spec.fill == Fill::Normal || spec.fill == Fill::Uniform || spec.fill == Fill::Whole;
   TensorSpec block = spec;
   if (repeats) block.count = std::min(spec.count, kBlock);
-  const std::size_t size = bytes_of(spec.type);
-  std::vector<unsigned char> bytes(static_cast<std::size_t>(block.count) * size);
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(block.count) * bytes_of(spec.type));
   const std::vector<double> values = random_values(block, rng);
   for (std::int64_t i = 0; i < block.count; ++i)
     set_element(bytes.data(), spec.type, i, values[static_cast<std::size_t>(i)]);
-  auto* to = static_cast<unsigned char*>(data);
-  for (std::int64_t done = 0; done < spec.count; done += block.count) {
-    const auto now = static_cast<std::size_t>(std::min(block.count, spec.count - done)) * size;
-    backend.to_device(to + static_cast<std::size_t>(done) * size, bytes.data(), now);
+  return bytes;
+}
+/// Blocks of all inputs of a case, nothing for its other tensors.
+std::vector<std::vector<unsigned char>> blocks_of(const std::vector<TensorSpec>& specs) {
+  base::Rng rng(1);
+  std::vector<std::vector<unsigned char>> blocks;
+  for (const TensorSpec& spec : specs) {
+    const bool input = spec.use == Use::In || spec.use == Use::InOut;
+    blocks.push_back(input ? block_of(spec, rng) : std::vector<unsigned char>());
   }
+  return blocks;
+}
+
+void fill_input(const TensorSpec& spec, void* data, const Backend& backend,
+                const std::vector<unsigned char>& block) {
+  const std::size_t all = static_cast<std::size_t>(spec.count) * bytes_of(spec.type);
+  auto* to = static_cast<unsigned char*>(data);
+  for (std::size_t done = 0; done < all; done += block.size())
+    backend.to_device(to + done, block.data(), std::min(block.size(), all - done));
 }
 
 /// Tensors of a case: inputs random, everything else not-a-number where the type has one.
 class Tensors {
  public:
-  Tensors(const Operation& operation, const Case& c, const Backend& backend)
-      : specs_(operation.tensors(c)), backend_(backend) {
-    base::Rng rng(1);
-    for (const TensorSpec& spec : specs_) {
+  Tensors(const std::vector<TensorSpec>& specs,
+          const std::vector<std::vector<unsigned char>>& blocks, const Backend& backend)
+      : specs_(specs), backend_(backend) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const TensorSpec& spec = specs[i];
       buffers_.emplace_back(backend, static_cast<std::size_t>(spec.count) * bytes_of(spec.type),
                             spec.on_host);
       void* data = buffers_.back().data();
       if (spec.use == Use::In || spec.use == Use::InOut)
-        fill_input(spec, data, backend, rng);
+        fill_input(spec, data, backend, blocks[i]);
       else if (spec.on_host)
         std::memset(data, 0xff, buffers_.back().bytes());
       else
@@ -150,21 +168,82 @@ Timing time_calls(const std::function<void()>& call, const std::function<void()>
   return summarise(time_batches(call, drain, calls, repetitions), calls);
 }
 
+namespace {
+
+/// Sets of tensors of a case that calls take in turn.
+class Sets {
+ public:
+  Sets(const Operation& operation, const Case& c, const Backend& backend,
+       const std::vector<TensorSpec>& specs, const std::vector<std::vector<unsigned char>>& blocks)
+      : operation_(operation), c_(c), backend_(backend), stream_(backend) {
+    constexpr double kMostSets = 256;
+    double bytes = 1;
+    for (const TensorSpec& spec : specs)
+      bytes += static_cast<double>(spec.count) * static_cast<double>(bytes_of(spec.type));
+    const double count = std::clamp(std::ceil(backend.cache() / bytes) + 1, 1.0, kMostSets);
+    for (double i = 0; i < count; ++i) {
+      sets_.push_back(std::make_unique<Tensors>(specs, blocks, backend));
+      if (i > 0 && backend.memory() < 4 * bytes * (i + 1)) break;
+    }
+  }
+  void call() {
+    backend_.run(operation_, Call{c_, sets_[next_]->tensors()}, stream_.get());
+    next_ = (next_ + 1) % sets_.size();
+  }
+  void wait() const { backend_.wait(stream_.get()); }
+  void check_outputs(const std::string& label) const { sets_.front()->check_outputs(label); }
+
+ private:
+  const Operation& operation_;
+  const Case& c_;
+  const Backend& backend_;
+  OwnStream stream_;
+  std::vector<std::unique_ptr<Tensors>> sets_;
+  std::size_t next_ = 0;
+};
+
+/// Threads that call on and on until this goes.
+class Companions {
+ public:
+  Companions(int count, const std::function<std::unique_ptr<Sets>()>& make) {
+    for (int i = 0; i < count; ++i) sets_.push_back(make());
+    for (const auto& sets : sets_) {
+      threads_.emplace_back([this, &sets = *sets] {
+        while (!stop_) sets.call();
+      });
+    }
+  }
+  Companions(const Companions&) = delete;
+  Companions& operator=(const Companions&) = delete;
+  ~Companions() {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::vector<std::unique_ptr<Sets>> sets_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
 Timing measure(const Operation& operation, const Case& c, const Backend& backend,
                const MeasureOptions& options) {
-  const Tensors tensors(operation, c, backend);
-  const OwnStream stream(backend);
-  const Call call{c, tensors.tensors()};
+  const std::vector<TensorSpec> specs = operation.tensors(c);
+  const std::vector<std::vector<unsigned char>> blocks = blocks_of(specs);
+  const auto make = [&] { return std::make_unique<Sets>(operation, c, backend, specs, blocks); };
+  const std::unique_ptr<Sets> sets = make();
+  const Companions companions(options.together - 1, make);
   const Clock::time_point start = Clock::now();
   const GpuReading before = backend.reading();
-  Timing timing = time_calls([&] { backend.run(operation, call, stream.get()); },
-                             [&] { backend.wait(stream.get()); }, options);
+  Timing timing = time_calls([&] { sets->call(); }, [&] { sets->wait(); }, options);
   timing.device = backend.reading();
   // What the counter of energy says of so short a time is coarse; the power it gives is not.
   if (const double wall = since(start);
       before.energy_J && timing.device.energy_J && wall > kEnergyWindow)
     timing.device.power_W = (*timing.device.energy_J - *before.energy_J) / wall;
-  tensors.check_outputs(label({&operation, c}));
+  sets->check_outputs(label({&operation, c}));
   return timing;
 }
 
@@ -179,7 +258,7 @@ std::string label(const BenchCase& c) {
 }
 
 base::Sample make_sample(const BenchCase& c, const base::Machine& machine, const Timing& timing,
-                         const HostLoad& load, std::string_view version) {
+                         const HostLoad& load, int together, std::string_view version) {
   base::Sample s;
   s.version = version;
   s.machine = machine;
@@ -188,6 +267,7 @@ base::Sample make_sample(const BenchCase& c, const base::Machine& machine, const
   s.pass = c.operation->pass;
   s.type = name_of(c.c.type);
   s.extents = c.c.shape.extents();
+  s.together = together;
   s.median = timing.median;
   s.min = timing.min;
   s.spread = timing.spread;

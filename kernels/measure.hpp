@@ -17,6 +17,7 @@ struct MeasureOptions {
   int repetitions = 15;
   base::Seconds batch{5e-3};  ///< a batch takes at least this long, or is one call
   base::Seconds most{3};      ///< for all repetitions; fewer of slow calls, at least three
+  int together = 1;           ///< threads that run it at the same time, for backends of a processor
 };
 /// For a first look.
 inline constexpr MeasureOptions kQuickMeasure{5, base::Seconds(1e-3), base::Seconds(0.5)};
@@ -44,8 +45,9 @@ Timing summarise(std::vector<double> seconds, std::int64_t calls);
 Timing time_calls(const std::function<void()>& call, const std::function<void()>& drain,
                   const MeasureOptions& options);
 
-/// The operation on inputs of its own. base::Error when an output is not a finite number afterwards
-/// or there is not enough memory.
+/// The operation on inputs of its own, as a step finds them: calls take turns on so many sets of
+/// tensors that a set has left the caches before its next turn. base::Error when an output is not a
+/// finite number afterwards or there is not enough memory.
 Timing measure(const Operation& operation, const Case& c, const Backend& backend,
                const MeasureOptions& options);
 
@@ -61,7 +63,7 @@ std::string label(const BenchCase& c);  ///< as base::sample_label
 
 /// The sample of a measurement that began at `start`, busy where too much else ran.
 base::Sample make_sample(const BenchCase& c, const base::Machine& machine, const Timing& timing,
-                         const HostLoad& load, std::string_view version);
+                         const HostLoad& load, int together, std::string_view version);
 
 struct BenchChoice {
   std::vector<std::string> only;   ///< kernels; empty: all

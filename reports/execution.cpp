@@ -89,10 +89,51 @@ void write_work(JsonWriter& json, const std::vector<WorkRow>& rows) {
   json.end_array();
 }
 
+/// When a rank's own tasks finished, ascending.
+std::map<int, std::vector<double>> finishes_by_rank(const sim::TaskGraph& graph,
+                                                    const sim::Timeline& measured) {
+  std::map<int, std::vector<double>> result;
+  for (sim::TaskId t = 0; t < graph.tasks.size(); ++t) {
+    if (graph.tasks[t].kind != TaskKind::Message)
+      result[graph.lanes[graph.tasks[t].lane].representative].push_back(measured.finish[t]);
+  }
+  for (auto& [rank, finishes] : result) std::sort(finishes.begin(), finishes.end());
+  return result;
+}
+
+/// Starts of measured tasks, those of exchanges when everyone was there.
+std::vector<double> began_together(const sim::TaskGraph& graph, const sim::Timeline& measured) {
+  std::vector<double> began = measured.start;
+  const auto finishes = finishes_by_rank(graph, measured);
+  // The n-th collective of a group is the same on all its ranks.
+  std::map<std::pair<std::uint32_t, std::vector<int>>, int> count;
+  std::map<std::pair<std::vector<int>, int>, std::vector<sim::TaskId>> collectives;
+  for (const sim::Exchange& exchange : graph.exchanges) {
+    const sim::TaskId t = exchange.task;
+    if (graph.tasks[t].kind != TaskKind::Message) {
+      const int n = count[{graph.tasks[t].lane, exchange.ranks}]++;
+      collectives[{exchange.ranks, n}].push_back(t);
+      continue;
+    }
+    const auto receiver = finishes.find(exchange.ranks.back());
+    if (receiver == finishes.end()) continue;
+    const auto after =
+        std::upper_bound(receiver->second.begin(), receiver->second.end(), measured.finish[t]);
+    if (after != receiver->second.begin()) began[t] = std::max(began[t], *std::prev(after));
+  }
+  for (const auto& [key, members] : collectives) {
+    double last = 0;
+    for (const sim::TaskId t : members) last = std::max(last, measured.start[t]);
+    for (const sim::TaskId t : members) began[t] = std::min(last, measured.finish[t]);
+  }
+  return began;
+}
+
 }  // namespace
 
 std::vector<WorkRow> work_rows(const sim::TaskGraph& graph, const sim::Timeline& predicted,
                                const sim::Timeline& measured) {
+  const std::vector<double> began = began_together(graph, measured);
   std::map<std::pair<std::string_view, std::string>, WorkRow> rows;
   for (sim::TaskId t = 0; t < graph.tasks.size(); ++t) {
     const sim::Task& task = graph.tasks[t];
@@ -102,7 +143,7 @@ std::vector<WorkRow> work_rows(const sim::TaskGraph& graph, const sim::Timeline&
     ++row.count;
     row.what = what;
     row.predicted += predicted.finish[t] - predicted.start[t];
-    row.measured += measured.finish[t] - measured.start[t];
+    row.measured += measured.finish[t] - began[t];
   }
   std::vector<WorkRow> result;
   for (auto& [key, row] : rows) {

@@ -32,7 +32,8 @@ struct Execution {
 };
 
 /// Time spent in each kind of work by both timelines of the graph; what takes none in either is
-/// left out.
+/// left out. Measured messages and collectives count from when all who take part are there: waiting
+/// for each other is not their time. A message is noticed between two kernels of its receiver.
 std::vector<WorkRow> work_rows(const sim::TaskGraph& graph, const sim::Timeline& predicted,
                                const sim::Timeline& measured);
 

@@ -62,6 +62,7 @@ cudaDeviceProp properties() {
 std::string device() { return properties().name; }
 double memory() { return static_cast<double>(properties().totalGlobalMem); }
 int multiprocessors() { return properties().multiProcessorCount; }
+double cache() { return properties().l2CacheSize; }
 
 /// The current device by the management library, which a driver may lack.
 GpuReading reading() {
@@ -98,6 +99,7 @@ constexpr Backend kCuda{"cuda",
                         device,
                         memory,
                         multiprocessors,
+                        cache,
                         reading};
 
 }  // namespace

@@ -146,11 +146,11 @@ TEST_CASE("a sample says what was measured where", "[measure]") {
   CHECK(machine.backend == "cpu");
   CHECK(machine.memory.value > 0);
   Timing timing = summarise({1, 2, 3}, 4);
-  const base::Sample idle = make_sample(c, machine, timing, {0.1, 0.2}, "1");
+  const base::Sample idle = make_sample(c, machine, timing, {0.1, 0.2}, 1, "1");
   CHECK(!idle.busy);
   CHECK(idle.flops.value == 5);
   CHECK(base::sample_label(idle) == label(c));
-  CHECK(make_sample(c, machine, timing, {0.5, 0.2}, "1").busy);
+  CHECK(make_sample(c, machine, timing, {0.5, 0.2}, 1, "1").busy);
   CHECK(base::parse_samples(base::sample_line(idle), "s").samples.size() == 1);
 }
 
