@@ -69,7 +69,9 @@ if part check 120 "$program" bench --check --backend cuda; then
   for scenario in "$root"/scenarios/device/*.yaml "$root"/device-bundle/share/paceline/scenarios/device/*.yaml; do
     [[ -e $scenario ]] || continue
     name=execute-$(basename "$scenario" .yaml)
-    part "$name" 60 "$program" execute "$scenario" --backend cuda --details "$name.json"
+    profile=()
+    [[ ! -s device.json ]] || profile=(--set "profile=$out/device.json" --set attention=paceline)
+    part "$name" 60 "$program" execute "$scenario" --backend cuda --details "$name.json" "${profile[@]}"
   done
 fi
 

@@ -11,6 +11,7 @@
 #include "base/message.hpp"
 #include "kernels/collective/mpi.hpp"
 #include "kernels/collective/mpirun.hpp"
+#include "kernels/host_load.hpp"
 
 namespace paceline::kernels {
 namespace {
@@ -47,6 +48,19 @@ bool is_no_job_step(const Variables& v, long ranks) {
   return ranks == 1 || number_in("SLURM_STEP_ID").value_or(kReserved) >= kReserved;
 }
 
+/// Ranks that take turns on a core say nothing of a step's time, and their memory adds up.
+void check_cores(int ranks) {
+  constexpr int kMostOnCore = 4;
+  const int cores = core_count();
+  if (ranks <= kMostOnCore * cores) return;
+  throw base::Error(
+      "ranks",
+      std::to_string(ranks) + " on a machine of " + std::to_string(cores) + " cores; at most " +
+          std::to_string(kMostOnCore) + " share one",
+      "change parallel with --set, or start the ranks on more machines with mpirun or "
+      "srun");
+}
+
 }  // namespace
 
 std::optional<Launch> launch() {
@@ -80,6 +94,7 @@ std::optional<int> start_ranks(int ranks, std::span<char* const> argv) {
     return 2;
   }
   if (ranks == 1) return std::nullopt;
+  check_cores(ranks);
   require_mpi();
   return run_under_mpirun(ranks, argv);
 }

@@ -31,8 +31,9 @@ std::optional<Launch> launch();
 /// outlives this process.
 ///
 /// base::Error when mpirun or srun started another number of ranks (their rank 0 says so, the
-/// others return 2 after it) or `ranks` is not in 1 … 4096; base::MissingError, naming the Debian
-/// packages, without mpirun or the module that links MPI.
+/// others return 2 after it), `ranks` is not in 1 … 4096 or more than 4 would share a core of this
+/// machine; base::MissingError, naming the Debian packages, without mpirun or the module that links
+/// MPI.
 std::optional<int> start_ranks(int ranks, std::span<char* const> argv);
 
 /// What to install for several ranks: one line for errors and `check`.

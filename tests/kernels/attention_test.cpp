@@ -102,7 +102,6 @@ struct Way {
 std::vector<Way> ways() {
   return {{&cpu_backend(), DType::F32, 24},
           {&simt_backend(), DType::F32, 24},
-          {&simt_backend(), DType::Bf16, 40},
           {&simt_backend(), DType::Bf16, 64},
           {&simt_backend(), DType::F16, 128}};
 }
@@ -160,10 +159,10 @@ TEST_CASE("a causal query sees what a full one sees of the keys up to it", "[ker
 
 TEST_CASE("packed documents are computed as if each were alone", "[kernels]") {
   for (const Way& way : ways()) {
-    const std::size_t tokens = 150, width = 2 * static_cast<std::size_t>(way.head_dim);
-    const Case c = with_documents(attention(way.type, 1, 2, 2, 150, 150, way.head_dim, 1), 5);
+    const std::size_t tokens = 100, width = 2 * static_cast<std::size_t>(way.head_dim);
+    const Case c = with_documents(attention(way.type, 1, 2, 2, 100, 100, way.head_dim, 1), 5);
     Named inputs = inputs_of(forward(), c, 10);
-    inputs.at("offsets") = {0, 20, 20, 21, 90, 150};
+    inputs.at("offsets") = {0, 20, 20, 21, 86, 100};
     inputs["dout"] = inputs_of(backward(), c, 77).at("dout");
     const Named forwards = on(*way.backend, forward(), c, inputs);
     const Named got = both(way.backend, c, inputs);
