@@ -88,14 +88,12 @@ LaunchFit fit_launch(const std::vector<Measured>& samples) {
   }
   LaunchFit fit;
   if (in.points.empty()) return fit;
-  Line line = fit_line(in.points);
   const auto same = [&](const CurvePoint& p) { return p.x == in.points.front().x; };
-  if (std::all_of(in.points.begin(), in.points.end(),
-                  same)) {  // no line: all of the time is theirs
-    std::vector<double> each;
-    for (const CurvePoint& p : in.points) each.push_back(p.y / p.x);
-    line = {0, median(each)};
-  }
+  std::vector<double> each;
+  for (const CurvePoint& p : in.points) each.push_back(p.y / p.x);
+  // Of one number of launches no line can be told: all of the time is theirs.
+  const bool one_number = std::all_of(in.points.begin(), in.points.end(), same);
+  const Line line = one_number ? Line{0, median(each)} : fit_line(in.points);
   fit.seconds = line.slope;
   std::vector<Judged> rows;
   for (std::size_t i = 0; i < in.points.size(); ++i)

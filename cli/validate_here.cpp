@@ -14,6 +14,7 @@
 #include "base/json.hpp"
 #include "base/run_program.hpp"
 #include "base/text.hpp"
+#include "calibrate/robust.hpp"
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
 #include "kernels/host_load.hpp"
@@ -164,14 +165,6 @@ HereResult run_case(const fs::path& folder, const std::string& scenario, const H
   return result;
 }
 
-/// The middle one.
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 std::vector<double> step_errors(const std::vector<HereResult>& results) {
   std::vector<double> errors;
   for (const HereResult& r : results) {
@@ -216,7 +209,7 @@ std::string table(const std::vector<HereResult>& results) {
     out += "\n";
   }
   const std::vector<double> errors = step_errors(results);
-  out += "\nstep time  median error " + base::format_percent(median(errors)) + " over " +
+  out += "\nstep time  median error " + base::format_percent(calibrate::median(errors)) + " over " +
          std::to_string(errors.size()) + " cases\n\n" + pad_right("work, all cases", 26) +
          pad_right("", 12) + pad_left("predicted", 12) + pad_left("measured", 12) +
          pad_left("error", 10) + "\n";
@@ -233,7 +226,7 @@ std::string json_of(const std::vector<HereResult>& results, bool busy) {
   base::JsonWriter json;
   json.begin_object().field("schema", "paceline-here-1").field("version", PACELINE_VERSION);
   json.field("command", "paceline validate here").field("busy", busy);
-  json.field("median_error", median(step_errors(results)));
+  json.field("median_error", calibrate::median(step_errors(results)));
   json.key("cases").begin_array();
   for (const HereResult& r : results) {
     json.begin_object().field("name", std::string_view(r.name));

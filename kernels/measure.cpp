@@ -180,11 +180,11 @@ class Sets {
     double bytes = 1;
     for (const TensorSpec& spec : specs)
       bytes += static_cast<double>(spec.count) * static_cast<double>(bytes_of(spec.type));
-    const double count = std::clamp(std::ceil(backend.cache() / bytes) + 1, 1.0, kMostSets);
-    for (double i = 0; i < count; ++i) {
+    const double cold = std::ceil(backend.cache() / bytes),
+                 fitting = std::floor(backend.memory() / (4 * bytes));
+    const double count = std::clamp(std::min(cold, fitting) + 1, 2.0, kMostSets);
+    for (int i = 0; i < static_cast<int>(count); ++i)
       sets_.push_back(std::make_unique<Tensors>(specs, blocks, backend));
-      if (i > 0 && backend.memory() < 4 * bytes * (i + 1)) break;
-    }
   }
   void call() {
     backend_.run(operation_, Call{c_, sets_[next_]->tensors()}, stream_.get());

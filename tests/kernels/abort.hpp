@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <sstream>
 #include <string>
 
 namespace paceline::kernels {
 
-/// What a child process that runs `run` wrote last before it aborted; empty if it did not abort. A
-/// sanitizer's remarks on fibers come before it.
+/// What a child process that runs `run` wrote before it aborted, without a sanitizer's remarks,
+/// which begin with "=="; empty if it did not abort.
 template <class F>
 std::string message_of_abort(const F& run) {
   int ends[2];
@@ -32,8 +33,11 @@ std::string message_of_abort(const F& run) {
   int status = 0;
   waitpid(child, &status, 0);
   if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) return "";
-  const std::size_t line = text.rfind('\n', text.empty() ? 0 : text.size() - 2);
-  return line == std::string::npos ? text : text.substr(line + 1);
+  std::istringstream lines(text);
+  std::string said;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("==")) said += line + "\n";
+  return said;
 }
 
 }  // namespace paceline::kernels
