@@ -84,7 +84,9 @@ void fail_waiting(const TaskGraph& graph, Workspace& workspace, std::span<const 
   constexpr std::size_t kNamed = 3;
   std::string text = "the step never ends: ";
   for (std::size_t i = 0; i < running.size() && i < kNamed; ++i) {
-    text += (i > 0 ? ", " : "") + describe(graph, running[i]);
+    const Task& task = graph.tasks[running[i]];
+    text += (i > 0 ? ", " : "") + graph.segments.at(task.segment).name + " of rank " +
+            std::to_string(graph.lanes.at(task.lane).representative);
   }
   if (running.size() > kNamed) text += " and " + std::to_string(running.size() - kNamed) + " more";
   text += running.size() > 1 ? " wait" : " waits";
