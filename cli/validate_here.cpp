@@ -276,7 +276,9 @@ int validate_here(const HereOptions& options) {
     return kAnswerIsNo;
   }
   const fs::path folder = options.folder;
-  fs::create_directories(folder);
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw base::Error("--folder " + base::quote(options.folder), failed.message());
   const std::string scenario = models::example_file("here/base.yaml");
   measure(folder, scenario, options.quick);
   const std::string refused = fit(folder, busy);

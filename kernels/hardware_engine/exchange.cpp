@@ -32,6 +32,19 @@ std::unique_ptr<Buffer> zeroed(const kernels::Backend& backend, double bytes) {
 
 }  // namespace
 
+double exchange_bytes(const RankPart& part) {
+  double largest = 0, bytes = 0;
+  std::map<int, double> by_sender;
+  for (const RankTask& task : part.tasks)
+    if (task.exchange != nullptr) largest = std::max(largest, task.exchange->bytes);
+  for (const Exchange* message : part.receives) {
+    double& most = by_sender[message->ranks.front()];
+    most = std::max(most, message->bytes);
+  }
+  for (const auto& [sender, most] : by_sender) bytes += static_cast<double>(kAhead) * most;
+  return bytes + 3 * largest;  // what is sent, a whole array, a share
+}
+
 Exchanges::Exchanges(const RankPart& part, const sim::TaskGraph& graph,
                      const kernels::Backend& backend, const Communicator& world)
     : backend_(backend), world_(world) {

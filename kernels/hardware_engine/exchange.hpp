@@ -12,6 +12,9 @@
 
 namespace paceline::hardware {
 
+/// Bytes that Exchanges take, at the most.
+double exchange_bytes(const RankPart& part);
+
 /// The communication of one rank: groups, and memory for what comes and goes. What is sent does not
 /// matter, only how much. Messages of MPI proceed while somebody looks (progress); those of a GPU
 /// are enqueued, each direction between two ranks in a stream and a communicator of its own, where

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -36,6 +37,41 @@ bool ready_dispatch(const sim::EngineOptions& engine, const Backend& backend,
   return ready;
 }
 
+/// The op whose kernels the task runs; null: it is busy for as long as the task takes.
+const models::Op* op_of(const sim::TaskGraph& graph, const Task& task) {
+  return task.segment < graph.kernels.size() ? graph.kernels[task.segment].get() : nullptr;
+}
+
+double needed_bytes(const sim::TaskGraph& graph, const RankPart& part, const Backend& backend) {
+  double bytes = exchange_bytes(part);
+  std::set<std::uint16_t> known;
+  for (const RankTask& task : part.tasks) {
+    const Task& t = graph.tasks[task.task];
+    const models::Op* op = task.deed == Deed::Compute ? op_of(graph, t) : nullptr;
+    if (op != nullptr && known.insert(t.segment).second) bytes += bytes_of(*op, backend);
+  }
+  return bytes;
+}
+
+/// The rank's part, if there is memory for it: a processor promises what it does not have. Devices
+/// say so themselves. The same error on all ranks.
+RankPart part_that_fits(const sim::TaskGraph& graph, const Backend& backend,
+                        const Communicator& world) {
+  RankPart part = part_of(graph, world.rank(), world.size());
+  if (backend.enqueues || !kernels::on_one_machine(world)) return part;
+  double needed = 0;
+  for (const double bytes : kernels::gather_values(world, needed_bytes(graph, part, backend)))
+    needed += bytes;
+  const std::vector<double> free = kernels::gather_values(world, kernels::free_memory());
+  const double there = *std::min_element(free.begin(), free.end());
+  if (needed <= there) return part;
+  throw base::Error("execute",
+                    "kernels and messages of this step need " +
+                        base::format_bytes(base::Bytes(needed)) + " of memory, " +
+                        base::format_bytes(base::Bytes(there)) + " are free",
+                    "a smaller model, batch or sequence");
+}
+
 }  // namespace
 
 Rank::Rank(const sim::TaskGraph& graph, const sim::EngineOptions& engine, const Backend& backend,
@@ -45,7 +81,7 @@ Rank::Rank(const sim::TaskGraph& graph, const sim::EngineOptions& engine, const 
       world_(world),
       one_clock_(kernels::on_one_machine(world)),
       ready_(ready_dispatch(engine, backend, world)),
-      part_(part_of(graph, world.rank(), world.size())),
+      part_(part_that_fits(graph, backend, world)),
       exchanges_(part_, graph, backend, world),
       comes_(graph.tasks.size(), nullptr),
       done_(graph.tasks.size(), false),
@@ -53,7 +89,6 @@ Rank::Rank(const sim::TaskGraph& graph, const sim::EngineOptions& engine, const 
       finish_(graph.tasks.size()) {
   for (const sim::Exchange* message : part_.receives) comes_[message->task] = message;
   note_waits();
-  check_memory();
   for (const RankTask& task : part_.tasks) {
     if (task.deed == Deed::Compute) prepare_segment(graph.tasks[task.task], options.seed);
   }
@@ -101,38 +136,10 @@ void Rank::note_waits() {
   }
 }
 
-/// The op whose kernels the task runs; null: it is busy for as long as the task takes.
-const models::Op* Rank::op_of(const Task& task) const {
-  return task.segment < graph_.kernels.size() ? graph_.kernels[task.segment].get() : nullptr;
-}
-
-/// A processor promises memory that it does not have; devices say so themselves.
-void Rank::check_memory() const {
-  if (backend_.enqueues) return;
-  std::map<std::uint16_t, double> bytes;
-  for (const RankTask& task : part_.tasks) {
-    const Task& t = graph_.tasks[task.task];
-    const models::Op* op = task.deed == Deed::Compute ? op_of(t) : nullptr;
-    if (op != nullptr && bytes.find(t.segment) == bytes.end())
-      bytes[t.segment] = bytes_of(*op, backend_);
-  }
-  double own = 0;
-  for (const auto& [segment, needed] : bytes) own += needed;
-  double all = 0;
-  for (const double other : kernels::gather_values(world_, own)) all += other;
-  const double there = kernels::free_memory();
-  if (!one_clock_) all = own;
-  if (all <= there) return;
-  throw base::Error("execute",
-                    "the kernels of this step need " + base::format_bytes(base::Bytes(all)) +
-                        ", of which " + base::format_bytes(base::Bytes(there)) + " are free",
-                    "a smaller model, batch or sequence");
-}
-
 void Rank::prepare_segment(const Task& task, std::uint64_t seed) {
   const auto [found, fresh] = work_.try_emplace(task.segment);
   if (!fresh) return;
-  const models::Op* op = op_of(task);
+  const models::Op* op = op_of(graph_, task);
   if (op == nullptr) return;
   std::string note;
   found->second = prepare(*op, backend_, seed + task.segment, note);

@@ -36,8 +36,6 @@ class Rank {
   using Clock = std::chrono::steady_clock;
   void make_streams_and_events();
   void note_waits();
-  const models::Op* op_of(const sim::Task& task) const;
-  void check_memory() const;
   void prepare_segment(const sim::Task& task, std::uint64_t seed);
   void align();
   /// Seconds since the first rank started.
