@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<std::string_view, kStreams> kStreamNames{
     "compute", "tp", "cp",      "ep",       "pp down", "pp up",
-    "pp all",  "dp", "copy in", "copy out", "host",    "none"};
+    "pp all",  "dp", "copy in", "copy out", "host",    "cp outer", "none"};
 constexpr std::array<std::string_view, kParts> kPartNames{
     "compute",    "optimizer",  "codec",   "exposed_tp", "exposed_cp", "exposed_ep",
     "exposed_pp", "exposed_dp", "offload", "host",       "straggler",  "bubble"};

@@ -32,9 +32,10 @@ enum class Stream : std::uint8_t {
   CopyIn,
   CopyOut,
   Host,
+  CpOuter,  ///< between the inner groups of context parallelism
   None
 };
-inline constexpr int kStreams = 12;  ///< None: a join; starts when its dependencies end, at once
+inline constexpr int kStreams = 13;  ///< None: a join; starts when its dependencies end, at once
 
 enum class TaskKind : std::uint8_t { Action, Kernel, Message, Collective, Optimizer, Host, Join };
 

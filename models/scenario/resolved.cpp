@@ -67,6 +67,23 @@ void expand_name(base::Document& document, const std::string& key, const std::st
   base::set_path(document, key, "{name: " + quoted_text(name) + "}");
 }
 
+/// A method alone stays one: the answers of before there were orders keep their hashes.
+void fill_context(base::Document& document, const Parallel& p) {
+  const ContextTraits& traits = p.context.method->traits;
+  const Value* value = base::find_path(document.root, "parallel.context");
+  if (value == nullptr || value->kind == Value::Kind::Scalar) {
+    const std::string name(p.context.method->name);
+    const bool placed = p.cp > 1 && traits.inner;
+    base::set_path(document, "parallel.context", placed ? "{method: " + name + "}" : name);
+    if (!placed) return;
+  }
+  fill(document, "parallel.context.method", std::string(p.context.method->name));
+  if (!traits.contiguous)
+    fill(document, "parallel.context.order", std::string(p.context.order->name));
+  if (traits.inner) fill(document, "parallel.context.inner", std::to_string(p.context.inner));
+  if (traits.chunks) fill(document, "parallel.context.chunks", std::to_string(p.context.chunks));
+}
+
 void fill_layout(base::Document& document, const Scenario& s) {
   const Parallel& p = s.parallel;
   for (const auto& [key, value] :
@@ -83,7 +100,7 @@ void fill_layout(base::Document& document, const Scenario& s) {
   for (const std::string& axis : p.order) order += (order.empty() ? "" : "-") + axis;
   fill(document, "parallel.order", order);
   fill(document, "parallel.sequence_parallel", p.sequence_parallel ? "true" : "false");
-  fill(document, "parallel.context", std::string(to_text(p.context)));
+  fill_context(document, p);
   expand_name(document, "schedule", s.schedule.name);
   fill(document, "schedule.chunks", std::to_string(s.schedule.chunks));
   fill(document, "schedule.dispatch", "fixed");
@@ -262,10 +279,6 @@ std::string_view to_text(Recompute recompute) {
       return "blockwise";
   }
   return "";
-}
-
-std::string_view to_text(ContextParallel context) {
-  return context == ContextParallel::Ring ? "ring" : "all-gather";
 }
 
 std::string resolved_text(const base::Document& document, const Scenario& s) {

@@ -175,6 +175,13 @@ void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const Layer
   core_forward(b, layer.attention, Phase::Input);
 }
 
+double context_buffer_bytes(const Layer& layer, const LayerShape& shape) {
+  if (shape.cp == 1 || stores_scores(shape.attention)) return 0;
+  std::vector<Op> ops;
+  Builder b(ops, shape);
+  return context_buffer(b, layer.attention) * shape.element / kHalf;
+}
+
 void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
                       Phase phase) {
   Builder b(ops, shape);

@@ -15,7 +15,7 @@ namespace paceline::models {
 
 enum class OpKind : std::uint8_t { Gemm, BatchedGemm, Attention, Stream, Collective };
 enum class Phase : std::uint8_t { Forward, Input, Weight };  ///< forward, input and weight gradient
-enum class GroupAxis : std::uint8_t { Tp, Cp };
+enum class GroupAxis : std::uint8_t { Tp, Cp, CpInner, CpOuter };
 
 struct Op {
   std::string_view name;
@@ -54,7 +54,7 @@ struct LayerShape {
   double slice_begin = 0, slice_end = 1;
   int tp = 1, cp = 1;
   bool sequence_parallel = false;
-  ContextParallel context = ContextParallel::Ring;
+  ContextChoice context;
   Precision precision = Precision::Bf16;
   double element = 2;          ///< bytes of an activation: 4 under fp32, 2 otherwise
   std::string_view attention;  ///< kernel id
@@ -73,6 +73,9 @@ void append_backward(std::vector<Op>& ops, const Model& model, const Layer& laye
 /// What is computed again before the backward of a layer under selective recomputation: the
 /// attention core between the projections (Korthikanti et al. 2022, section 5).
 void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape);
+
+/// Bytes a layer's context parallelism holds while its backward runs, beside the activations.
+double context_buffer_bytes(const Layer& layer, const LayerShape& shape);
 
 /// The ends: token embedding on the first stage, final norm, LM head (of `vocab` tokens) and loss
 /// on the last.

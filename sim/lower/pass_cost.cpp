@@ -17,7 +17,22 @@ using models::OpKind;
 using models::Phase;
 
 Stream stream_of(const Op& op) {
-  return op.axis == models::GroupAxis::Tp ? Stream::Tp : Stream::Cp;
+  switch (op.axis) {
+    case models::GroupAxis::Tp:
+      return Stream::Tp;
+    case models::GroupAxis::Cp:
+    case models::GroupAxis::CpInner:
+      return Stream::Cp;
+    case models::GroupAxis::CpOuter:
+      return Stream::CpOuter;
+  }
+  return Stream::Cp;
+}
+
+/// Share of an overlapped collective that is waited for all the same: user buffers expose the first
+/// chunk of tensor-parallel ones.
+double exposed_share(const CostContext& c, const Op& op) {
+  return op.axis == models::GroupAxis::Tp ? c.scenario->stack.tp_exposed : 0;
 }
 
 double op_seconds(const CostContext& c, const Op& op) {
@@ -76,7 +91,17 @@ void add_host(const CostContext& context, PassCost& cost, double host) {
 }  // namespace
 
 const models::CollectiveGroup& group_of(const CostContext& c, const Op& op) {
-  return op.axis == models::GroupAxis::Tp ? c.tp : c.cp;
+  switch (op.axis) {
+    case models::GroupAxis::Tp:
+      return c.tp;
+    case models::GroupAxis::Cp:
+      return c.cp;
+    case models::GroupAxis::CpInner:
+      return c.cp_inner;
+    case models::GroupAxis::CpOuter:
+      return c.cp_outer;
+  }
+  return c.cp;
 }
 
 models::CollectiveChoice choice_of(const CostContext& c, const Op& op) {
@@ -95,7 +120,10 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
                                    s.attention, s.model, s.precision);
   using Names = std::array<std::string_view, 1>;
   c.tp = models::group_of(plan, s, Names{"tp"}, first_device);
-  c.cp = models::group_of(plan, s, Names{"cp"}, first_device);
+  const models::ContextGroups context = models::context_groups(plan, s, first_device);
+  c.cp = context.all;
+  c.cp_inner = context.inner;
+  c.cp_outer = context.outer;
   c.data = models::data_groups(plan, s, first_device);
   c.nccl = &models::nccl_release(s.stack.nccl);
   c.overlap_slowdown = s.stack.overlap_slowdown.value_or(
@@ -124,6 +152,30 @@ PassCost& PassCost::operator+=(const PassCost& o) {
   return *this;
 }
 
+namespace {
+
+/// Exchanges of context parallelism beside the kernels of a list: a kernel beside them is slower,
+/// as one beside data-parallel communication is (sim/engine/overlap.hpp).
+class ContextTraffic {
+ public:
+  explicit ContextTraffic(double slowdown) : slowdown_(slowdown) {}
+  void add(Stream stream, double seconds) { left_[stream == Stream::Cp ? 0 : 1] += seconds; }
+  /// The time of a kernel of so many seconds; what travels goes on meanwhile.
+  double stretched(double seconds) {
+    const double busy = std::max(left_[0], left_[1]);
+    const double done = busy / slowdown_;  // of the kernel, when nothing travels any more
+    const double took = seconds <= done ? seconds * slowdown_ : busy + (seconds - done);
+    for (double& left : left_) left = std::max(0.0, left - took);
+    return busy > 0 ? took : seconds;
+  }
+
+ private:
+  double slowdown_;
+  std::array<double, 2> left_{};  ///< seconds, of Cp and CpOuter
+};
+
+}  // namespace
+
 TaskGraph inner_graph(const CostContext& context, const std::vector<Op>& ops) {
   TaskGraph graph;
   graph.lanes.resize(1);
@@ -136,7 +188,7 @@ TaskGraph inner_graph(const CostContext& context, const std::vector<Op>& ops) {
   std::vector<TaskId> deps;
   bool any = false;
   TaskId last = 0;
-  const double exposed = context.scenario->stack.tp_exposed;
+  ContextTraffic traffic(context.overlap_slowdown);
   const auto add = [&](Stream stream, TaskKind kind, double seconds, std::uint32_t origin) {
     if (any) deps.push_back(last);
     Task task;
@@ -155,15 +207,18 @@ TaskGraph inner_graph(const CostContext& context, const std::vector<Op>& ops) {
     if (op.kind == OpKind::Collective && op.beside == 0) {
       last = add(stream_of(op), TaskKind::Collective, seconds, i);
     } else if (op.kind == OpKind::Collective) {
-      last = add(stream_of(op), TaskKind::Collective, exposed * seconds, i);
+      const double exposed = exposed_share(context, op);
+      if (exposed > 0)
+        last = add(stream_of(op), TaskKind::Collective, exposed * seconds, i);
       const TaskId rest = add(stream_of(op), TaskKind::Collective, (1 - exposed) * seconds, i);
+      if (op.axis != models::GroupAxis::Tp) traffic.add(stream_of(op), seconds);
       pending.push_back({op.beside, rest});
     } else {
       for (const Pending& p : pending) {
         if (p.left == 0) deps.push_back(p.task);
       }
       std::erase_if(pending, [](const Pending& p) { return p.left == 0; });
-      last = add(Stream::Compute, TaskKind::Kernel, seconds, i);
+      last = add(Stream::Compute, TaskKind::Kernel, traffic.stretched(seconds), i);
       for (Pending& p : pending) --p.left;
     }
   }

@@ -19,6 +19,7 @@ struct CostContext {
   const models::Scenario* scenario = nullptr;
   models::KernelModel kernels;
   models::CollectiveGroup tp, cp;
+  models::CollectiveGroup cp_inner, cp_outer;  ///< parts of cp
   models::DataGroups data;  ///< ranks that hold the same parameters
   const models::NcclRelease* nccl = nullptr;
   double overlap_slowdown = 1;  ///< of kernels beside communication
