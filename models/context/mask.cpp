@@ -41,10 +41,32 @@ std::int64_t strided_below(const Piece& q, const Piece& k, std::int64_t shift) {
   return clamped_sum(q.count, 2 * steps + (rest == 0 ? 1 : 2), k.count);
 }
 
+/// Tokens of a piece that are `rest` modulo n.
+std::int64_t members(const Piece& piece, std::int64_t rest, std::int64_t n) {
+  if (piece.stride == 1) {
+    const auto up_to = [&](std::int64_t end) { return (end - rest + n - 1) / n; };
+    return up_to(piece.begin + piece.count) - up_to(piece.begin);
+  }
+  std::int64_t sum = 0;
+  for (std::int64_t i = 0; i < std::min(piece.count, n); ++i) {
+    if ((piece.begin + i * piece.stride) % n == rest) sum += (piece.count - 1 - i) / n + 1;
+  }
+  return sum;
+}
+
+std::int64_t twice_square(const Piece& q, const Piece& k, std::int64_t subsequences) {
+  if (subsequences == 1) return 2 * q.count * k.count;
+  std::int64_t sum = 0;
+  for (std::int64_t rest = 0; rest < subsequences; ++rest)
+    sum += members(q, rest, subsequences) * members(k, rest, subsequences);
+  return 2 * sum;
+}
+
 }  // namespace
 
 std::int64_t twice_area(const Piece& q, const Piece& k, const Mask& mask) {
   if (q.document != k.document || q.count == 0 || k.count == 0) return 0;
+  if (!mask.causal) return twice_square(q, k, mask.subsequences);
   if (q.stride != 1 || k.stride != 1) {
     PACELINE_CHECK(q.stride == k.stride);
     const std::int64_t all = strided_below(q, k, 0);
@@ -57,7 +79,8 @@ std::int64_t twice_area(const Piece& q, const Piece& k, const Mask& mask) {
   return all - below_diagonal(a - mask.window, b - mask.window, c, d);
 }
 
-std::int64_t twice_area(const Piece& q, const Mask& mask) {
+std::int64_t twice_area(const Piece& q, const Mask& mask, std::int64_t document) {
+  if (!mask.causal) return twice_square(q, {q.document, 0, document, 1}, mask.subsequences);
   // Query x keeps x + 1/2 keys, less those more than the window behind.
   const auto before = [&](std::int64_t shift) {
     const std::int64_t skipped =
@@ -71,7 +94,7 @@ std::int64_t twice_area(const Piece& q, const Mask& mask) {
 }
 
 std::int64_t twice_area(std::int64_t tokens, const Mask& mask) {
-  return twice_area(Piece{0, 0, tokens, 1}, mask);
+  return twice_area(Piece{0, 0, tokens, 1}, mask, tokens);
 }
 
 }  // namespace paceline::models

@@ -14,17 +14,21 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-/// What a query may look at, besides causality.
+/// What a query may look at in its document.
 struct Mask {
   std::int64_t window = 0;  ///< the last so many tokens; 0: all before it
+  bool causal = true;       ///< false: all tokens, before and after
+  /// Not causal: only every so many tokens, those of its own interleaved subsequence.
+  std::int64_t subsequences = 1;
 };
 
 /// Twice the area of queries x keys that the mask keeps; 0 for pieces of different documents.
 /// Exact for tokens below 2^30. Pieces with a stride must have the same.
 std::int64_t twice_area(const Piece& queries, const Piece& keys, const Mask& mask);
 
-/// Twice the area of the queries against all keys of their document.
-std::int64_t twice_area(const Piece& queries, const Mask& mask);
+/// Twice the area of the queries against all keys of their document up to them, or where it is not
+/// causal of a document of so many tokens.
+std::int64_t twice_area(const Piece& queries, const Mask& mask, std::int64_t document);
 /// Twice the area of a whole document.
 std::int64_t twice_area(std::int64_t tokens, const Mask& mask);
 

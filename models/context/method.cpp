@@ -27,9 +27,7 @@ const ContextMethod* context_method(std::string_view name) {
   return found == std::end(kMethods) ? nullptr : found;
 }
 
-ContextChoice default_context() {
-  return {context_method("ring"), context_order("zigzag"), 1, 1};
-}
+ContextChoice default_context() { return {context_method("ring"), context_order("zigzag"), 1, 1}; }
 
 int ContextChoice::head_ranks(int cp) const {
   if (!method->traits.heads) return 1;
@@ -42,11 +40,9 @@ void add_ring(ContextWork& work, const RingPart& part, bool backward) {
     ContextStep& step = work.steps[j];
     step.merges = j > 0;
     if (j + 1 < steps)
-      step.beside.push_back(
-          {"send KV", CollectiveOp::SendRecv, part.group, 0, part.keys, 0, 1});
+      step.beside.push_back({"send KV", CollectiveOp::SendRecv, part.group, 0, part.keys, 0, 1});
     if (backward && j > 0)
-      step.beside.push_back(
-          {"send dKV", CollectiveOp::SendRecv, part.group, 0, part.keys, 0, 1});
+      step.beside.push_back({"send dKV", CollectiveOp::SendRecv, part.group, 0, part.keys, 0, 1});
   }
   if (steps < 2) return;
   if (backward)
@@ -84,8 +80,8 @@ void add_needed_keys(ContextWork& work, const ContextTask& task, ContextGroup gr
   }
   if (received == 0) return;
   // An all-to-all of S moves S (n - 1) / n of each rank.
-  const double size = static_cast<double>(std::max(received, sent)) * copies * task.ranks /
-                      (task.ranks - 1);
+  const double size =
+      static_cast<double>(std::max(received, sent)) * copies * task.ranks / (task.ranks - 1);
   work.before.push_back({"fetch KV", CollectiveOp::AllToAll, group, 0, size, 0, 1});
   if (task.backward)
     work.after.push_back({"return dKV", CollectiveOp::AllToAll, group, 0, size, 0, 1});

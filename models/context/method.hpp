@@ -10,11 +10,12 @@ namespace paceline::models {
 
 /// What of a choice a method looks at.
 struct ContextTraits {
-  bool inner = false;   ///< takes `inner`, a divisor of cp
-  bool chunks = false;  ///< takes `chunks`
-  bool heads = false;   ///< deals heads over `inner` ranks (over all without `inner`)
+  bool inner = false;       ///< takes `inner`, a divisor of cp
+  bool chunks = false;      ///< takes `chunks`
+  bool heads = false;       ///< deals heads over `inner` ranks (over all without `inner`)
   bool contiguous = false;  ///< takes no order but that
   bool slices = true;       ///< a slice of a sequence can be computed after others
+  bool pooled = false;      ///< the replicas of data parallelism share their work
 };
 
 struct ContextMethod {

@@ -5,7 +5,7 @@
 
 namespace paceline::models {
 
-#define PACELINE_ORDER(function, name, pieces, summary)                                         \
+#define PACELINE_ORDER(function, name, pieces, summary) \
   std::vector<Holding> deal_##function(std::span<const Run> runs, int ranks, const Mask& mask);
 #include "models/context/orders.def"
 #undef PACELINE_ORDER

@@ -24,8 +24,8 @@ struct Run {
 using Holding = std::vector<Piece>;
 std::int64_t held_tokens(const Holding& holding);
 
-/// Orders are plain functions: the runs of a window, in their order, over `ranks` ranks. Every token
-/// goes to one rank.
+/// Orders are plain functions: the runs of a window, in their order, over `ranks` ranks. Every
+/// token goes to one rank.
 using DealFunction = std::vector<Holding> (*)(std::span<const Run> runs, int ranks,
                                               const Mask& mask);
 

@@ -2,6 +2,8 @@
 #include "models/context/work.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace paceline::models {
 namespace {
@@ -55,7 +57,11 @@ void Block::add(const Block& other) {
 }
 
 double Block::length() const {
-  return per_row > 0 ? static_cast<double>(twice_area) / per_row : 0;
+  if (per_row <= 0) return 0;
+  const double length = static_cast<double>(twice_area) / per_row;
+  // Documents of one length have that length, not one a rounding away.
+  const double whole = std::round(length);
+  return std::abs(length - whole) < 1e-9 * length ? whole : length;
 }
 
 ContextTask context_task(const ContextOrder& order, std::span<const Run> window,
@@ -63,6 +69,11 @@ ContextTask context_task(const ContextOrder& order, std::span<const Run> window,
   ContextTask task;
   task.ranks = ranks;
   task.mask = mask;
+  for (const Run& run : window) {
+    const auto d = static_cast<std::size_t>(run.document);
+    if (task.lengths.size() <= d) task.lengths.resize(d + 1, 0);
+    task.lengths[d] = std::max(task.lengths[d], run.end);
+  }
   task.queries = order.deal(window, ranks, mask);
   for (Holding& holding : task.queries) append_sorted(holding, {});
   task.keys = task.queries;
@@ -70,6 +81,25 @@ ContextTask context_task(const ContextOrder& order, std::span<const Run> window,
   const std::vector<Holding> held = order.deal(earlier, ranks, mask);
   for (std::size_t r = 0; r < held.size(); ++r) append_sorted(task.keys[r], held[r]);
   return task;
+}
+
+ContextTask pooled(const std::vector<ContextTask>& tasks) {
+  ContextTask all = tasks.front();
+  auto documents = static_cast<int>(all.lengths.size());
+  for (std::size_t i = 1; i < tasks.size(); ++i) {
+    const auto append = [&](std::vector<Holding>& to, std::vector<Holding> from) {
+      for (Holding& holding : from) {
+        for (Piece& piece : holding) piece.document += documents;
+        to.push_back(std::move(holding));
+      }
+    };
+    all.lengths.insert(all.lengths.end(), tasks[i].lengths.begin(), tasks[i].lengths.end());
+    append(all.queries, tasks[i].queries);
+    append(all.keys, tasks[i].keys);
+    all.ranks += tasks[i].ranks;
+    documents += static_cast<int>(tasks[i].lengths.size());
+  }
+  return all;
 }
 
 Block block_of(const ContextTask& task, std::size_t q, std::size_t k) {
@@ -93,8 +123,9 @@ Block row_of(const ContextTask& task, std::size_t q) {
   const Holding& queries = task.queries[q];
   Block block;
   each_document(queries, [&](std::size_t first, std::size_t last) {
+    const std::int64_t length = task.lengths[static_cast<std::size_t>(queries[first].document)];
     std::int64_t area = 0;
-    for (std::size_t i = first; i < last; ++i) area += twice_area(queries[i], task.mask);
+    for (std::size_t i = first; i < last; ++i) area += twice_area(queries[i], task.mask, length);
     add_document(block, area, rows_of(queries, first, last));
   });
   return block;
@@ -111,7 +142,8 @@ ContextStep step_of(const ContextTask& task, std::span<const Block> blocks, doub
     step.twice_areas.push_back(blocks[r].twice_area);
     if (blocks[r].twice_area > blocks[busiest].twice_area) busiest = r;
   }
-  step.rows = static_cast<double>(held_tokens(task.queries[busiest * task.queries.size() / blocks.size()]));
+  step.rows =
+      static_cast<double>(held_tokens(task.queries[busiest * task.queries.size() / blocks.size()]));
   step.length = blocks.empty() ? 0 : blocks[busiest].length();
   return step;
 }
@@ -123,7 +155,7 @@ Block whole_of(const ContextTask& task) {
     for (const Piece& piece : holding) {
       const auto d = static_cast<std::size_t>(piece.document);
       if (documents.size() <= d) documents.resize(d + 1);
-      documents[d].first += twice_area(piece, task.mask);
+      documents[d].first += twice_area(piece, task.mask, task.lengths[d]);
       documents[d].second += piece.count;
     }
   }
@@ -159,6 +191,10 @@ std::int64_t seen_keys(const Holding& queries, const Holding& keys, const Mask& 
       to = std::max(to, queries[i].begin + (queries[i].count - 1) * queries[i].stride + 1);
     }
     from = mask.window > 0 ? from - mask.window : 0;
+    if (!mask.causal) {  // all keys are seen, however long the document
+      from = 0;
+      to = std::numeric_limits<std::int64_t>::max() / 2;
+    }
     while (at < keys.size() && keys[at].document < document) ++at;
     for (std::size_t j = at; j < keys.size() && keys[j].document == document; ++j) {
       const Piece& k = keys[j];

@@ -12,8 +12,9 @@
 /// step, and what travels. Pure counting; times come later.
 namespace paceline::models {
 
-/// Of the ranks of a context group: all, `inner` neighbours, or those `inner` apart.
-enum class ContextGroup : std::uint8_t { All, Inner, Outer };
+/// Of the ranks of a context group: all, `inner` neighbours, or those `inner` apart. Servers: those
+/// of all replicas of data parallelism.
+enum class ContextGroup : std::uint8_t { All, Inner, Outer, Servers };
 
 /// One exchange of a layer. Amounts are tokens whose queries (outputs; keys with values) are in the
 /// array as collective_time counts it, on the heads of the tensor-parallel rank: a share of the
@@ -24,16 +25,17 @@ struct ContextExchange {
   ContextGroup group = ContextGroup::All;
   double queries = 0, keys = 0, outputs = 0;
   int steps = 1;  ///< where it runs beside steps: how many until it is needed
+  static constexpr int kRest = 1 << 20;  ///< steps: beside all that follows in the pass
 };
 
 /// One attention kernel on every rank.
 struct ContextStep {
-  std::vector<ContextExchange> beside;     ///< start with the kernel
-  std::vector<std::int64_t> twice_areas;   ///< of the masks of the ranks' scores
-  double heads = 1;                        ///< share of the heads that a rank computes
-  double rows = 0;                         ///< queries of the busiest rank
-  double length = 0;                       ///< of its documents, for the kernel's efficiency
-  bool merges = false;                     ///< its outputs are added to those of earlier steps
+  std::vector<ContextExchange> beside;    ///< start with the kernel
+  std::vector<std::int64_t> twice_areas;  ///< of the masks of the ranks' scores
+  double heads = 1;                       ///< share of the heads that a rank computes
+  double rows = 0;                        ///< queries of the busiest rank
+  double length = 0;                      ///< of its documents, for the kernel's efficiency
+  bool merges = false;                    ///< its outputs are added to those of earlier steps
 };
 
 struct ContextWork {
@@ -63,11 +65,14 @@ struct ContextTask {
   /// Tokens whose queries are computed, and those whose keys are held (more, where a slice or a
   /// chunk follows earlier ones).
   std::vector<Holding> queries, keys;
+  std::vector<std::int64_t> lengths;  ///< by document, up to its last key
   Mask mask;
   double heads = 1, kv_heads = 1;  ///< of the tensor-parallel rank
   bool backward = false;
 };
 
+/// The tasks of several windows as one, on the ranks of all of them.
+ContextTask pooled(const std::vector<ContextTask>& tasks);
 /// Deals a window. `earlier`: of the documents' tokens before the window those whose keys are held.
 ContextTask context_task(const ContextOrder& order, std::span<const Run> window,
                          std::span<const Run> earlier, int ranks, const Mask& mask);

@@ -70,13 +70,12 @@ void check_order(const Scenario& s) {
   const ContextOrder& order = *s.parallel.context.order;
   const std::int64_t chunks = std::int64_t{order.pieces} * s.parallel.cp;
   if (order.pieces == 0 || s.batch.sequence % chunks == 0) return;
-  throw Error(where(s, "parallel.cp"),
-              (order.pieces == 2 ? "2*cp = " : "cp = ") + std::to_string(chunks) +
-                  " chunks do not divide " + std::to_string(s.batch.sequence) +
-                  " tokens of batch.sequence",
-              "try " + (s.batch.sequence % order.pieces == 0
-                            ? divisors(s.batch.sequence / order.pieces)
-                            : "1"));
+  throw Error(
+      where(s, "parallel.cp"),
+      (order.pieces == 2 ? "2*cp = " : "cp = ") + std::to_string(chunks) +
+          " chunks do not divide " + std::to_string(s.batch.sequence) + " tokens of batch.sequence",
+      "try " +
+          (s.batch.sequence % order.pieces == 0 ? divisors(s.batch.sequence / order.pieces) : "1"));
 }
 
 /// Where heads are dealt over ranks each computes whole ones; of keys with fewer heads there are
@@ -115,6 +114,10 @@ void check_context(const Scenario& s) {
   const ContextTraits& traits = s.parallel.context.method->traits;
   for (const Layer& layer : s.model.kinds) {
     if (traits.heads) check_dealt_heads(s, layer.attention);
+    if (s.parallel.context.method == context_method("distflash") && !layer.attention.causal) {
+      throw Error(where(s, "parallel.context"), "distflash needs causal attention",
+                  "ring or ulysses");
+    }
     const bool stores = stores_scores(s.attention);
     if (stores && s.parallel.context.method != context_method("ring") &&
         s.parallel.context.method != context_method("all-gather")) {

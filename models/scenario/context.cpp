@@ -11,7 +11,7 @@
 namespace paceline::models {
 namespace {
 
-constexpr int kMaxChunks = 1024;
+constexpr int kMaxHeadChunks = 1024;
 constexpr int kUsualChunks = 4;  ///< HCMS: its sweep over chunks is flat between 4 and 5
 
 /// Of a table whose entries have names: the one named, or an Error with the nearest.
@@ -46,7 +46,7 @@ void read_numbers(base::Fields& fields, ContextChoice& choice, int cp) {
   }
   if (fields.has("chunks")) {
     if (!traits.chunks) refuse("chunks", "hcms takes it");
-    choice.chunks = static_cast<int>(fields.integer("chunks", 1, kMaxChunks));
+    choice.chunks = static_cast<int>(fields.integer("chunks", 1, kMaxHeadChunks));
   }
 }
 
@@ -77,8 +77,8 @@ ContextChoice read_context(base::Fields& parallel, const base::Document& documen
   if (value == nullptr) return choice;
   constexpr std::string_view kMethod = "method of context parallelism";
   if (value->kind != base::Value::Kind::Map) {
-    set_method(choice, named(parallel, "context", parallel.text("context"), context_methods(),
-                             kMethod));
+    set_method(choice,
+               named(parallel, "context", parallel.text("context"), context_methods(), kMethod));
     return choice;
   }
   base::Fields fields(document, *value, "parallel.context");

@@ -7,6 +7,7 @@
 #include "base/message.hpp"
 #include "models/scenario/collectives.hpp"
 #include "models/scenario/context.hpp"
+#include "models/scenario/documents.hpp"
 #include "models/scenario/resolved.hpp"
 #include "models/scenario/set_values.hpp"
 #include "models/workload/layer_ops.hpp"
@@ -108,11 +109,13 @@ Parallel read_parallel(Fields fields, const base::Document& document, int device
   return p;
 }
 
-Batch read_batch(Fields fields) {
+Batch read_batch(Fields fields, const std::string& folder) {
   Batch batch;
   batch.global = fields.integer("global", 1, kMaxBatch);
   batch.micro = fields.integer("micro", 1, kMaxBatch, 1);
   batch.sequence = fields.integer("sequence", 1, kMaxSequence);
+  if (fields.has("documents"))
+    batch.documents = read_documents(fields.map("documents"), folder, batch.sequence);
   fields.done();
   return batch;
 }
@@ -295,21 +298,42 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
       document, s.cluster.devices());
   place_context(s);
   s.schedule = read_schedule(document, fields.find("schedule"), folder_of(document.file));
-  s.batch = read_batch(fields.map("batch"));
+  s.batch = read_batch(fields.map("batch"), folder_of(document.file));
 }
 
 /// Keys that later steps complain about.
-constexpr std::string_view kPlacedKeys[] = {
-    "cluster",           "model",           "parallel.tp",
-    "parallel.pp",       "parallel.cp",     "parallel.dp",
-    "parallel.context",  "parallel.ep",       "parallel.etp",    "parallel.stage_layers",
-    "batch.global",      "batch.micro",     "batch.sequence",
-    "schedule.name",     "schedule.chunks", "schedule.update_every",
-    "schedule.slices",   "schedule.group",  "schedule.directions",
-    "schedule.skip",     "schedule.pools",  "schedule.memory_limit",
-    "schedule.file",     "attention",       "precision",
-    "schedule.dispatch", "recompute",       "jitter",
-    "foreign",           "offload",         "optimizer"};
+constexpr std::string_view kPlacedKeys[] = {"cluster",
+                                            "model",
+                                            "parallel.tp",
+                                            "parallel.pp",
+                                            "parallel.cp",
+                                            "parallel.dp",
+                                            "parallel.context",
+                                            "parallel.ep",
+                                            "parallel.etp",
+                                            "parallel.stage_layers",
+                                            "batch.global",
+                                            "batch.micro",
+                                            "batch.sequence",
+                                            "batch.documents",
+                                            "schedule.name",
+                                            "schedule.chunks",
+                                            "schedule.update_every",
+                                            "schedule.slices",
+                                            "schedule.group",
+                                            "schedule.directions",
+                                            "schedule.skip",
+                                            "schedule.pools",
+                                            "schedule.memory_limit",
+                                            "schedule.file",
+                                            "attention",
+                                            "precision",
+                                            "schedule.dispatch",
+                                            "recompute",
+                                            "jitter",
+                                            "foreign",
+                                            "offload",
+                                            "optimizer"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "models/context/documents.hpp"
 #include "models/context/method.hpp"
 #include "models/cost/collective_logs.hpp"
 #include "models/hardware/device.hpp"
@@ -32,9 +33,10 @@ struct Parallel {
 };
 
 struct Batch {
-  std::int64_t global = 0;    ///< sequences per step
-  std::int64_t micro = 1;     ///< sequences per microbatch and replica
-  std::int64_t sequence = 0;  ///< tokens
+  std::int64_t global = 0;             ///< sequences per step
+  std::int64_t micro = 1;              ///< sequences per microbatch and replica
+  std::int64_t sequence = 0;           ///< tokens
+  std::optional<Documents> documents;  ///< nothing: one document fills a sequence
 };
 
 enum class OptimizerKernel : std::uint8_t { Framework, Fused, Epilogue };

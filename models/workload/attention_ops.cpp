@@ -5,7 +5,9 @@ namespace paceline::models::detail {
 namespace {
 
 /// Share of the full square that the rows of the slice attend to: rows i see min(i, window) tokens.
-double slice_fraction(const LayerShape& s, double window) {
+double slice_fraction(const LayerShape& s, const Attention& a) {
+  if (!a.causal) return (s.slice_end - s.slice_begin) / static_cast<double>(a.subsequences);
+  const auto window = static_cast<double>(a.window);
   const auto up_to = [&](double end) {
     return end <= 0 ? 0 : end * end * causal_fraction(end * s.sequence, window);
   };
@@ -18,8 +20,8 @@ double score_columns(const LayerShape& s) { return s.sequence * s.slice_end; }
 
 void flash_core(Builder& b, const Attention& a, Phase phase) {
   const LayerShape& s = b.shape();
-  if (s.cp > 1) return context_core(b, a, phase);
-  const double fraction = slice_fraction(s, static_cast<double>(a.window));
+  if (s.cp > 1 || s.packs != nullptr) return context_core(b, a, phase);
+  const double fraction = slice_fraction(s, a);
   const double pairs = s.sequences * s.sequence * s.sequence * fraction;
   flash_kernel(b, a, phase,
                {pairs, static_cast<double>(a.heads) / b.t(), score_rows(s), score_rows(s)});
@@ -74,7 +76,8 @@ void flash_kernel(Builder& b, const Attention& a, Phase phase, const FlashWork& 
   op.phase = phase;
   op.precision = s.precision == Precision::Fp8 ? Precision::Bf16 : s.precision;
   // Forward: QK' and PV; backward: five products of the same size (Dao 2022, section 3).
-  const double forward = 2 * work.pairs * work.heads * static_cast<double>(a.head_dim + a.value_dim);
+  const double forward =
+      2 * work.pairs * work.heads * static_cast<double>(a.head_dim + a.value_dim);
   op.flops = phase == Phase::Forward ? forward : 2.5 * forward;
   op.sequence = work.length;
   op.head_dim = static_cast<int>(a.head_dim);

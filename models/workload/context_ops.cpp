@@ -22,6 +22,8 @@ GroupAxis axis_of(ContextGroup group) {
       return GroupAxis::CpInner;
     case ContextGroup::Outer:
       return GroupAxis::CpOuter;
+    case ContextGroup::Servers:
+      return GroupAxis::Servers;
   }
   return GroupAxis::Cp;
 }
@@ -30,12 +32,25 @@ Run run_of(const LayerShape& s, double begin, double end) {
   return {0, std::llround(begin * s.sequence), std::llround(end * s.sequence)};
 }
 
+ContextTask dealt(const LayerShape& s, const Mask& mask) {
+  const ContextOrder& order = *s.context.order;
+  if (s.packs == nullptr) {
+    const Run window = run_of(s, s.slice_begin, s.slice_end), before = run_of(s, 0, s.slice_begin);
+    const std::span<const Run> earlier(&before, before.tokens() > 0 ? 1U : 0U);
+    return context_task(order, std::span(&window, 1), earlier, s.cp, mask);
+  }
+  std::vector<ContextTask> tasks;
+  for (const Window& pack : *s.packs)
+    tasks.push_back(context_task(order, pack, earlier_of(pack), s.cp, mask));
+  return tasks.size() == 1 ? std::move(tasks.front()) : pooled(tasks);
+}
+
+/// Windows that a task stands for: packs hold all of a microbatch.
+double windows(const LayerShape& s) { return s.packs == nullptr ? s.sequences : 1; }
+
 ContextTask task_of(const Builder& b, const Attention& a, Phase phase) {
   const LayerShape& s = b.shape();
-  const Run window = run_of(s, s.slice_begin, s.slice_end), before = run_of(s, 0, s.slice_begin);
-  const std::span<const Run> earlier(&before, before.tokens() > 0 ? 1U : 0U);
-  ContextTask task = context_task(*s.context.order, std::span(&window, 1), earlier, s.cp,
-                                  Mask{a.window});
+  ContextTask task = dealt(s, mask_of(a));
   task.inner = s.context.inner;
   task.chunks = s.context.chunks;
   task.heads = static_cast<double>(a.heads) / b.t();
@@ -47,7 +62,7 @@ ContextTask task_of(const Builder& b, const Attention& a, Phase phase) {
 double exchange_bytes(const Builder& b, const Attention& a, const ContextExchange& e) {
   const Widths w = widths(a, b.t());
   const double keys = a.kind == AttentionKind::Latent ? w.q + w.v : 2 * w.kv;
-  return 2 * b.shape().sequences * (e.queries * w.q + e.keys * keys + e.outputs * w.v);
+  return 2 * windows(b.shape()) * (e.queries * w.q + e.keys * keys + e.outputs * w.v);
 }
 
 void exchange(Builder& b, const Attention& a, Phase phase, const ContextExchange& e, int beside) {
@@ -57,19 +72,20 @@ void exchange(Builder& b, const Attention& a, Phase phase, const ContextExchange
 void step_kernel(Builder& b, const Attention& a, Phase phase, const ContextStep& step) {
   std::int64_t busiest = 0;
   for (const std::int64_t area : step.twice_areas) busiest = std::max(busiest, area);
-  const double pairs = 0.5 * static_cast<double>(busiest) * b.shape().sequences;
+  const double pairs = 0.5 * static_cast<double>(busiest) * windows(b.shape());
   flash_kernel(b, a, phase,
                {pairs, static_cast<double>(a.heads) / b.t() * step.heads, step.length, step.rows});
   if (!step.merges) return;
   const Widths w = widths(a, b.t());
-  const double rows = step.rows * b.shape().sequences * step.heads;
-  const double bytes = phase == Phase::Forward ? kMergeForward * w.v
-                                               : kMergeBackward * (w.q + 2 * w.kv);
+  const double rows = step.rows * windows(b.shape()) * step.heads;
+  const double bytes =
+      phase == Phase::Forward ? kMergeForward * w.v : kMergeBackward * (w.q + 2 * w.kv);
   b.stream("merge", phase, rows * bytes);
 }
 
 /// Kernels from step i to the one before step i + steps.
 int kernels_between(const ContextWork& work, std::size_t i, int steps) {
+  if (steps == ContextExchange::kRest) return steps;
   int kernels = 0;
   for (std::size_t k = i; k < i + static_cast<std::size_t>(steps) && k < work.steps.size(); ++k)
     kernels += work.steps[k].merges ? 2 : 1;
@@ -91,8 +107,9 @@ void context_core(Builder& b, const Attention& a, Phase phase) {
 
 double context_buffer(Builder& b, const Attention& a) {
   const ContextWork work = b.shape().context.method->plan(task_of(b, a, Phase::Input));
-  return exchange_bytes(b, a, {"", CollectiveOp::SendRecv, ContextGroup::All, work.queries,
-                               work.keys, work.outputs, 1});
+  return exchange_bytes(
+      b, a,
+      {"", CollectiveOp::SendRecv, ContextGroup::All, work.queries, work.keys, work.outputs, 1});
 }
 
 }  // namespace paceline::models::detail

@@ -6,6 +6,7 @@
 
 #include "models/cost/collnet.hpp"
 #include "models/cost/memory.hpp"
+#include "sim/documents.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/lower/inner_tasks.hpp"
 
@@ -24,6 +25,7 @@ Stream stream_of(const Op& op) {
     case models::GroupAxis::CpInner:
       return Stream::Cp;
     case models::GroupAxis::CpOuter:
+    case models::GroupAxis::Servers:
       return Stream::CpOuter;
   }
   return Stream::Cp;
@@ -100,6 +102,8 @@ const models::CollectiveGroup& group_of(const CostContext& c, const Op& op) {
       return c.cp_inner;
     case models::GroupAxis::CpOuter:
       return c.cp_outer;
+    case models::GroupAxis::Servers:
+      return c.data.all;
   }
   return c.cp;
 }
@@ -125,6 +129,8 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
   c.cp_inner = context.inner;
   c.cp_outer = context.outer;
   c.data = models::data_groups(plan, s, first_device);
+  if (s.batch.documents)
+    c.packs = std::make_shared<const std::vector<models::Window>>(typical_packs(s));
   c.nccl = &models::nccl_release(s.stack.nccl);
   c.overlap_slowdown = s.stack.overlap_slowdown.value_or(
       s.profiles[group].overlap_slowdown.value_or(s.cluster.groups[group].device.overlap_slowdown));
@@ -144,6 +150,15 @@ void add_tail(PassCost& cost, Part part, double seconds) {
 }
 
 PassCost& PassCost::operator+=(const PassCost& o) {
+  for (const AttentionUse& use : o.attention) {
+    const auto same = std::find_if(attention.begin(), attention.end(),
+                                   [&](const AttentionUse& u) { return u.core == use.core; });
+    if (same == attention.end()) {
+      attention.push_back(use);
+    } else {
+      same->count += use.count;
+    }
+  }
   append_inner(inner, o.inner, seconds);
   seconds += o.seconds;
   flops += o.flops;
@@ -208,8 +223,7 @@ TaskGraph inner_graph(const CostContext& context, const std::vector<Op>& ops) {
       last = add(stream_of(op), TaskKind::Collective, seconds, i);
     } else if (op.kind == OpKind::Collective) {
       const double exposed = exposed_share(context, op);
-      if (exposed > 0)
-        last = add(stream_of(op), TaskKind::Collective, exposed * seconds, i);
+      if (exposed > 0) last = add(stream_of(op), TaskKind::Collective, exposed * seconds, i);
       const TaskId rest = add(stream_of(op), TaskKind::Collective, (1 - exposed) * seconds, i);
       if (op.axis != models::GroupAxis::Tp) traffic.add(stream_of(op), seconds);
       pending.push_back({op.beside, rest});
@@ -267,6 +281,7 @@ std::size_t kernels(const std::vector<Op>& ops) {
 
 models::LayerShape shape_of(const CostContext& context, const Slice& slice) {
   models::LayerShape shape = models::layer_shape(*context.scenario);
+  shape.packs = context.packs.get();
   shape.tokens *= slice.share();
   shape.slice_begin = slice.begin;
   shape.slice_end = slice.end;
@@ -296,6 +311,34 @@ PassCost backward_cost(const CostContext& context, const models::Layer& layer,
 }
 
 }  // namespace
+
+double core_seconds(const CostContext& context, const models::Layer& layer,
+                    const AttentionCore& core, const std::vector<models::Window>& packs) {
+  models::LayerShape shape = models::layer_shape(*context.scenario);
+  shape.packs = &packs;
+  const auto seconds = [&](Phase phase) {
+    std::vector<Op> ops;
+    if (!shape.context.method->traits.pooled) {
+      models::append_core(ops, layer, shape, phase);
+    } else if (phase == Phase::Forward) {
+      models::append_forward(ops, context.scenario->model, layer, shape);
+    } else {
+      models::append_backward(ops, context.scenario->model, layer, shape);
+      if (core.role == Role::Input) ops = half_of(ops, false);
+    }
+    return evaluate(context, ops).seconds;
+  };
+  switch (core.role) {
+    case Role::Forward:
+    case Role::Recompute:
+      return seconds(Phase::Forward);
+    case Role::Backward:
+    case Role::Input:
+      return seconds(Phase::Input) + (core.recomputed ? seconds(Phase::Forward) : 0);
+    default:
+      return 0;
+  }
+}
 
 PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed,
                     Role role, const Slice& slice) {

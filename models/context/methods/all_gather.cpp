@@ -9,8 +9,7 @@ ContextWork plan_all_gather(const ContextTask& task) {
   std::vector<Block> blocks;
   for (std::size_t r = 0; r < task.queries.size(); ++r) blocks.push_back(row_of(task, r));
   const double keys = most_keys(task) * task.ranks;
-  work.before.push_back(
-      {"gather KV", CollectiveOp::AllGather, ContextGroup::All, 0, keys, 0, 1});
+  work.before.push_back({"gather KV", CollectiveOp::AllGather, ContextGroup::All, 0, keys, 0, 1});
   work.steps.push_back(step_of(task, blocks));
   work.keys = keys;
   if (!task.backward) return work;

@@ -3,9 +3,9 @@
 
 namespace paceline::models {
 
-/// A rank computes against all keys of its documents in one kernel; of the others' keys it gets those
-/// its queries see. The exchange lasts as long as its busiest rank sends or receives. FlashCP and
-/// HSAP (abstracts): no redundant transfer of keys and values.
+/// A rank computes against all keys of its documents in one kernel; of the others' keys it gets
+/// those its queries see. The exchange lasts as long as its busiest rank sends or receives. FlashCP
+/// and HSAP (abstracts): no redundant transfer of keys and values.
 ContextWork plan_document_gather(const ContextTask& task) {
   ContextWork work;
   std::vector<Block> blocks;

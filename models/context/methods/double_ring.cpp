@@ -3,8 +3,8 @@
 
 namespace paceline::models {
 
-/// Gu et al. 2024, "LoongTrain", section 4.3: while keys go round the inner ring, those for the next
-/// round arrive from the neighbour in the outer one.
+/// Gu et al. 2024, "LoongTrain", section 4.3: while keys go round the inner ring, those for the
+/// next round arrive from the neighbour in the outer one.
 ContextWork plan_double_ring(const ContextTask& task) {
   ContextWork work;
   const int inner = task.inner, outer = task.ranks / inner;
@@ -19,8 +19,8 @@ ContextWork plan_double_ring(const ContextTask& task) {
     for (int j = 0; j < inner; ++j) {
       std::vector<Block> blocks;
       for (int r = 0; r < task.ranks; ++r)
-        blocks.push_back(block_of(task, static_cast<std::size_t>(r),
-                                  rank(r / inner - i, r % inner - j)));
+        blocks.push_back(
+            block_of(task, static_cast<std::size_t>(r), rank(r / inner - i, r % inner - j)));
       ContextStep step = step_of(task, blocks);
       step.merges = i + j > 0;
       if (j == 0 && i + 1 < outer) send(step, "send KV outer", ContextGroup::Outer, inner);

@@ -3,8 +3,9 @@
 
 namespace paceline::models {
 
-/// HCMS (abstract): the heads of Ulysses in chunks, on two streams. The exchange of the next chunk's
-/// queries, keys and values and that of the last chunk's outputs run beside the attention of one.
+/// HCMS (abstract): the heads of Ulysses in chunks, on two streams. The exchange of the next
+/// chunk's queries, keys and values and that of the last chunk's outputs run beside the attention
+/// of one.
 ContextWork plan_hcms(const ContextTask& task) {
   const ContextMethod* ulysses = context_method("ulysses");
   ContextWork whole = ulysses->plan(task);

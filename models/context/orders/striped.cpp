@@ -11,8 +11,8 @@ std::vector<Holding> deal_striped(std::span<const Run> runs, int ranks, const Ma
     for (std::int64_t r = 0; r < ranks; ++r) {
       const std::int64_t first = (r - at % ranks + ranks) % ranks;
       if (first >= run.tokens()) continue;
-      held[static_cast<std::size_t>(r)].push_back({run.document, run.begin + first,
-                                                   (run.tokens() - 1 - first) / ranks + 1, ranks});
+      held[static_cast<std::size_t>(r)].push_back(
+          {run.document, run.begin + first, (run.tokens() - 1 - first) / ranks + 1, ranks});
     }
     at += run.tokens();
   }

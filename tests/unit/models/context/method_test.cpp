@@ -69,7 +69,7 @@ TEST_CASE("the area of a block of scores is the sum of its squares") {
           CHECK(twice_area(q, k, mask) == counted(q, k, mask));
         }
         const Piece q{0, begin, 6, stride}, all{0, 0, begin + 6 * stride, 1};
-        CHECK(twice_area(q, mask) == counted(q, all, mask));
+        CHECK(twice_area(q, mask, begin + 6 * stride) == counted(q, all, mask));
       }
     }
     CHECK(twice_area(Piece{0, 0, 4, 1}, Piece{1, 0, 4, 1}, mask) == 0);
@@ -150,8 +150,8 @@ TEST_CASE("orders balance what they promise") {
     const ContextWork work =
         context_method("ring")->plan(task_of(*context_order(order), window, 8, {}));
     for (const ContextStep& step : work.steps)
-      sum += static_cast<double>(
-          *std::max_element(step.twice_areas.begin(), step.twice_areas.end()));
+      sum +=
+          static_cast<double>(*std::max_element(step.twice_areas.begin(), step.twice_areas.end()));
     return sum;
   };
   const double share = 4096.0 * 4096.0 / 8;
@@ -161,16 +161,17 @@ TEST_CASE("orders balance what they promise") {
   CHECK(busiest("striped") == Approx(share).epsilon(0.002));
 }
 
-TEST_CASE("DistFlash needs half the steps of a plain ring; an even number of ranks idles 1 / (n + 1)") {
+TEST_CASE(
+    "DistFlash needs half the steps of a plain ring; an even number of ranks idles 1 / (n + 1)") {
   const std::vector<Run> window = window_of({4096});
   for (const int ranks : {2, 4, 7, 8}) {
-    const ContextWork work = context_method("distflash")
-                                 ->plan(task_of(*context_order("contiguous"), window, ranks, {}));
+    const ContextWork work =
+        context_method("distflash")->plan(task_of(*context_order("contiguous"), window, ranks, {}));
     REQUIRE(work.steps.size() == static_cast<std::size_t>(ranks / 2 + 1));
     double sum = 0;
     for (const ContextStep& step : work.steps)
-      sum += static_cast<double>(
-          *std::max_element(step.twice_areas.begin(), step.twice_areas.end()));
+      sum +=
+          static_cast<double>(*std::max_element(step.twice_areas.begin(), step.twice_areas.end()));
     const double idle = 1 - 4096.0 * 4096.0 / ranks / sum;
     CHECK(idle == Approx(ranks % 2 == 0 ? 1.0 / (ranks + 1) : 0).margin(0.003));
   }
@@ -181,8 +182,9 @@ TEST_CASE("exchanges of context parallelism have their closed forms") {
   const int ranks = 8;  // inner groups of 4
   const double local = 4096.0 / ranks;
   const auto plan = [&](std::string_view method, bool backward) {
-    ContextTask task = task_of(*context_order(
-        context_method(method)->traits.contiguous ? "contiguous" : "zigzag"), window, ranks, {});
+    ContextTask task =
+        task_of(*context_order(context_method(method)->traits.contiguous ? "contiguous" : "zigzag"),
+                window, ranks, {});
     task.backward = backward;
     return context_method(method)->plan(task);
   };
@@ -238,8 +240,7 @@ TEST_CASE("whole documents need no exchange and every rank holds its share") {
   const std::vector<Run> window = window_of({60, 40, 30, 30, 20, 10, 10});
   const ContextOrder& order = *context_order("whole-document");
   for (const Holding& holding : order.deal(window, 2, {})) CHECK(held_tokens(holding) == 100);
-  const ContextWork work =
-      context_method("document-gather")->plan(task_of(order, window, 2, {}));
+  const ContextWork work = context_method("document-gather")->plan(task_of(order, window, 2, {}));
   CHECK(work.before.empty());
   CHECK(work.after.empty());
 }
