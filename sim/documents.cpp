@@ -197,7 +197,7 @@ DocumentShares document_shares(const Scenario& s, const models::Mask& mask) {
 std::vector<double> packed_step_times(const Scenario& s, const models::Plan& plan,
                                       const Program& program, const TaskGraph& folded,
                                       const EngineOptions& options, const StepTime& step_time,
-                                      int threads) {
+                                      int threads, const RepetitionsBegun& begun) {
   const int replicas = independent_replicas(s);
   if (folded.tasks.size() > kMaxPackedTasks / static_cast<std::size_t>(replicas)) {
     throw base::Error(models::where(s, "batch.documents"),
@@ -211,7 +211,7 @@ std::vector<double> packed_step_times(const Scenario& s, const models::Plan& pla
   const int steps = s.batch.documents->varies() ? s.batch.documents->steps : 1;
   return repeated_times(
       unfolded.graph, steps, [&](int step, TaskGraph& graph) { packed.apply(step, graph); },
-      options, step_time, threads);
+      options, step_time, threads, begun);
 }
 
 void take_distribution(const StepDistribution& distribution, Result& result) {

@@ -33,7 +33,7 @@ DocumentShares document_shares(const models::Scenario& scenario, const models::M
 std::vector<double> packed_step_times(const models::Scenario& scenario, const models::Plan& plan,
                                       const Program& program, const TaskGraph& graph,
                                       const EngineOptions& options, const StepTime& step_time = {},
-                                      int threads = 0);
+                                      int threads = 0, const RepetitionsBegun& begun = {});
 
 /// The mean over the sampled steps becomes the step time; what it exceeds the step of typical packs
 /// by was waited for the slower of several replicas and microbatches.

@@ -102,7 +102,8 @@ void JitterDraws::apply(int repetition, TaskGraph& graph) const {
 
 std::vector<double> jittered_step_times(const models::Scenario& scenario, const models::Plan& plan,
                                         const TaskGraph& folded, const EngineOptions& options,
-                                        const StepTime& step_time, int threads) {
+                                        const StepTime& step_time, int threads,
+                                        const RepetitionsBegun& begun) {
   const models::Jitter& jitter = *scenario.jitter;
   const int replicas = independent_replicas(scenario);
   if (folded.tasks.size() > kMaxTasks / static_cast<std::size_t>(replicas)) {
@@ -117,7 +118,7 @@ std::vector<double> jittered_step_times(const models::Scenario& scenario, const 
   const int count = jitter.random() ? jitter.repetitions : 1;  // else they are all the same
   std::vector<double> times = repeated_times(
       unfolded.graph, count, [&](int r, TaskGraph& graph) { draws.apply(r, graph); }, options,
-      step_time, threads);
+      step_time, threads, begun);
   times.resize(static_cast<std::size_t>(jitter.repetitions), times.front());
   return times;
 }

@@ -61,8 +61,8 @@ void sample_documents(const models::Scenario& s, const PredictOptions& options,
       return steady_state(p.program, graph, timeline, p.plan.microbatches).period();
     };
   }
-  const std::vector<double> times =
-      packed_step_times(s, p.plan, p.program, p.graph, engine, period, options.threads);
+  const std::vector<double> times = packed_step_times(s, p.plan, p.program, p.graph, engine, period,
+                                                      options.threads, options.repetitions_begun);
   p.result.distribution = distribution_of(times, s.batch.documents->seed);
   take_distribution(*p.result.distribution, p.result);
   const DocumentShares shares =
@@ -152,9 +152,10 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
         return steady_state(p.program, graph, timeline, p.plan.microbatches).period();
       };
     }
-    p.result.distribution = distribution_of(
-        jittered_step_times(scenario, p.plan, p.graph, engine, period, options.threads),
-        scenario.jitter->seed);
+    p.result.distribution =
+        distribution_of(jittered_step_times(scenario, p.plan, p.graph, engine, period,
+                                            options.threads, options.repetitions_begun),
+                        scenario.jitter->seed);
   }
   if (scenario.batch.documents) sample_documents(scenario, options, engine, p);
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;

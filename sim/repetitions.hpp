@@ -16,6 +16,6 @@ using ApplyRepetition = std::function<void(int repetition, TaskGraph& graph)>;
 /// makespan.
 std::vector<double> repeated_times(const TaskGraph& graph, int count, const ApplyRepetition& apply,
                                    const EngineOptions& options, const StepTime& step_time,
-                                   int threads);
+                                   int threads, const RepetitionsBegun& begun = {});
 
 }  // namespace paceline::sim
