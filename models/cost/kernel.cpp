@@ -114,6 +114,16 @@ base::Seconds gemm_time(const KernelModel& model, Precision precision, double m,
                        model.launch);
 }
 
+namespace {
+
+/// Of large products on the whole device. No attention kernel is faster: a curve borrowed from a
+/// larger device ends here.
+double matrix_rate(const KernelModel& model, Precision precision) {
+  return model.matrix[static_cast<std::size_t>(precision)].rate * model.multiprocessors;
+}
+
+}  // namespace
+
 base::Seconds attention_time(const KernelModel& model, double flops, double sequence,
                              bool backward) {
   const auto& points = model.attention->points;
@@ -135,7 +145,9 @@ base::Seconds attention_time(const KernelModel& model, double flops, double sequ
     const double f = std::log(sequence / a.sequence) / std::log(next->sequence / a.sequence);
     rate = rate_of(a) + f * (rate_of(*next) - rate_of(a));
   }
-  return base::Seconds(flops / (rate * model.attention_factor) + model.launch);
+  const double most =
+      std::max(matrix_rate(model, Precision::Bf16), matrix_rate(model, Precision::Fp16));
+  return base::Seconds(flops / std::min(rate * model.attention_factor, most) + model.launch);
 }
 
 namespace {

@@ -69,10 +69,21 @@ void exchange(Builder& b, const Attention& a, Phase phase, const ContextExchange
   b.collective(e.name, phase, e.op, axis_of(e.group), exchange_bytes(b, a, e), beside);
 }
 
+std::int64_t busiest_area(const ContextStep& step) {
+  return step.twice_areas.empty()
+             ? 0
+             : *std::max_element(step.twice_areas.begin(), step.twice_areas.end());
+}
+
+/// Kernels of a step: none where the masks leave nothing to compute.
+int kernels_of(const ContextStep& step) {
+  if (busiest_area(step) == 0) return 0;
+  return step.merges ? 2 : 1;
+}
+
 void step_kernel(Builder& b, const Attention& a, Phase phase, const ContextStep& step) {
-  std::int64_t busiest = 0;
-  for (const std::int64_t area : step.twice_areas) busiest = std::max(busiest, area);
-  const double pairs = 0.5 * static_cast<double>(busiest) * windows(b.shape());
+  if (kernels_of(step) == 0) return;
+  const double pairs = 0.5 * static_cast<double>(busiest_area(step)) * windows(b.shape());
   flash_kernel(b, a, phase,
                {pairs, static_cast<double>(a.heads) / b.t() * step.heads, step.length, step.rows});
   if (!step.merges) return;
@@ -88,7 +99,7 @@ int kernels_between(const ContextWork& work, std::size_t i, int steps) {
   if (steps == ContextExchange::kRest) return steps;
   int kernels = 0;
   for (std::size_t k = i; k < i + static_cast<std::size_t>(steps) && k < work.steps.size(); ++k)
-    kernels += work.steps[k].merges ? 2 : 1;
+    kernels += kernels_of(work.steps[k]);
   return kernels;
 }
 

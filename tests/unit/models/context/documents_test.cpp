@@ -2,6 +2,7 @@
 #include "models/context/documents.hpp"
 
 #include <catch2/catch.hpp>
+#include <algorithm>
 #include <numeric>
 
 namespace paceline::models {
@@ -23,6 +24,16 @@ std::vector<std::vector<std::int64_t>> lengths_of(const std::vector<Window>& win
   return out;
 }
 
+bool same(const Window& a, const Window& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Run& x, const Run& y) {
+    return x.document == y.document && x.begin == y.begin && x.end == y.end;
+  });
+}
+bool same(const std::vector<Window>& a, const std::vector<Window>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Window& x, const Window& y) { return same(x, y); });
+}
+
 }  // namespace
 
 TEST_CASE("documents are packed as their packing says") {
@@ -36,9 +47,9 @@ TEST_CASE("documents are packed as their packing says") {
   for (const Window& window : split)
     for (const Run& run : window) CHECK(run.begin == 0);
   const std::vector<Window> chunks = sample_windows(fixed({250}, Packing::Chunks), 3, 100, 0);
-  CHECK(chunks[1] == Window{{0, 100, 200}});
-  CHECK(earlier_of(chunks[1]) == Window{{0, 0, 100}});
-  CHECK(chunks[2] == Window{{0, 200, 250}, {1, 0, 50}});
+  CHECK(same(chunks[1], {{0, 100, 200}}));
+  CHECK(same(earlier_of(chunks[1]), {{0, 0, 100}}));
+  CHECK(same(chunks[2], {{0, 200, 250}, {1, 0, 50}}));
 }
 
 TEST_CASE("the chunks of a document have its area together") {
@@ -57,8 +68,8 @@ TEST_CASE("sampled windows follow from the seed and the step, and hold what fits
   for (const Packing packing : {Packing::Sequential, Packing::FirstFit, Packing::Split}) {
     d.packing = packing;
     const std::vector<Window> once = sample_windows(d, 16, 4096, 3);
-    CHECK(once == sample_windows(d, 16, 4096, 3));
-    CHECK(once != sample_windows(d, 16, 4096, 4));
+    CHECK(same(once, sample_windows(d, 16, 4096, 3)));
+    CHECK(!same(once, sample_windows(d, 16, 4096, 4)));
     for (const Window& window : once) CHECK(tokens_of(window) <= 4096);
   }
   d.kind = DocumentKind::LongTail;

@@ -223,8 +223,11 @@ TEST_CASE("exchanges of context parallelism have their closed forms") {
   // A double ring moves each key as often as a ring does, most of it inside.
   CHECK(sum(plan("double-ring", false), ContextGroup::Inner, kSend, &E::keys) == 2 * 3 * local);
   CHECK(sum(plan("double-ring", false), ContextGroup::Outer, kSend, &E::keys) == local);
-  // One document in zigzag order: every rank but the first of each half needs all earlier keys.
-  CHECK(sum(plan("document-gather", false), kWhole, kAll, &E::keys) == Approx(4096.0));
+  // One document that is cut is gathered whole.
+  CHECK(sum(plan("document-gather", false), kWhole, CollectiveOp::AllGather, &E::keys) == 4096);
+  CHECK(sum(plan("document-gather", true), kWhole, CollectiveOp::ReduceScatter, &E::keys) == 4096);
+  // HSAP, two outer groups in zigzag order: the first holds the last tokens and needs all others.
+  CHECK(sum(plan("hsap", false), ContextGroup::Outer, kAll, &E::keys) == Approx(4096 / 4.0));
 }
 
 TEST_CASE("keys of fewer heads than ranks are copied") {
