@@ -57,6 +57,16 @@ const AttentionCurve* attention_curve(const Profile& profile, std::string_view k
   return best;
 }
 
+/// No attention kernel is faster than large products on the same device: of a curve that is
+/// borrowed from a larger one, the share that is left.
+double borrowed_share(const KernelModel& k, Precision precision) {
+  double fastest = 0;
+  for (const AttentionPoint& point : k.attention->points)
+    fastest = std::max({fastest, point.forward.value, point.backward.value});
+  const double products = k.matrix[static_cast<std::size_t>(precision)].rate * k.multiprocessors;
+  return products > 0 ? std::min(1.0, products / fastest) : 1;
+}
+
 }  // namespace
 
 KernelModel kernel_model(const Device& device, const Profile& profile, const Stack& stack,
@@ -91,6 +101,7 @@ KernelModel kernel_model(const Device& device, const Profile& profile, const Sta
                           " in " + std::string(to_text(own)),
                       "one of " + attention_kernels(profile));
   }
+  if (profile.device != device.name) k.attention_factor *= borrowed_share(k, own);
   return k;
 }
 
@@ -114,16 +125,6 @@ base::Seconds gemm_time(const KernelModel& model, Precision precision, double m,
                        model.launch);
 }
 
-namespace {
-
-/// Of large products on the whole device. No attention kernel is faster: a curve borrowed from a
-/// larger device ends here.
-double matrix_rate(const KernelModel& model, Precision precision) {
-  return model.matrix[static_cast<std::size_t>(precision)].rate * model.multiprocessors;
-}
-
-}  // namespace
-
 base::Seconds attention_time(const KernelModel& model, double flops, double sequence,
                              bool backward) {
   const auto& points = model.attention->points;
@@ -145,9 +146,7 @@ base::Seconds attention_time(const KernelModel& model, double flops, double sequ
     const double f = std::log(sequence / a.sequence) / std::log(next->sequence / a.sequence);
     rate = rate_of(a) + f * (rate_of(*next) - rate_of(a));
   }
-  const double most =
-      std::max(matrix_rate(model, Precision::Bf16), matrix_rate(model, Precision::Fp16));
-  return base::Seconds(flops / std::min(rate * model.attention_factor, most) + model.launch);
+  return base::Seconds(flops / (rate * model.attention_factor) + model.launch);
 }
 
 namespace {

@@ -26,8 +26,9 @@ const Entry* named(base::Fields& fields, std::string_view key, const std::string
     all += (all.empty() ? "" : ", ") + names.back();
   }
   const std::string near = base::nearest(name, names);
-  fields.fail(key, "unknown " + std::string(what) + " " + base::quote(name),
-              near.empty() ? "one of " + all : "did you mean " + near + "? One of " + all);
+  fields.fail(
+      key, "unknown " + std::string(what) + " " + base::quote(name),
+      near.empty() ? "one of " + all : "did you mean " + base::quote(near) + "? One of " + all);
 }
 
 void read_numbers(base::Fields& fields, ContextChoice& choice, int cp) {

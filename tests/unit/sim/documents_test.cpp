@@ -13,8 +13,8 @@ using namespace paceline::sim;
 namespace {
 
 /// A small model on one node, with `parallel` and `batch` as given.
-models::Scenario scenario(const std::string& parallel, const std::string& batch,
-                          const std::string& more = "") {
+models::Scenario packed_scenario(const std::string& parallel, const std::string& batch,
+                                 const std::string& more = "") {
   return tests::scenario_of(
       "model: {hidden: 2048, layers: 4, heads: 16, kv_heads: 8, ffn: 5632, activation: swiglu, "
       "vocab: 32000}\ncluster: {preset: dgx-h100, nodes: 1}\nparallel: " +
@@ -31,8 +31,9 @@ constexpr const char* kMethods[] = {
 
 TEST_CASE("one document that fills its window is a sequence, bit for bit") {
   for (const std::string parallel : {"{tp: 1, dp: 2}", "{tp: 2, cp: 2, dp: 2}"}) {
-    const Result plain = result_of(scenario(parallel, "{global: 8, micro: 2, sequence: 8192}"));
-    const Result packed = result_of(scenario(
+    const Result plain =
+        result_of(packed_scenario(parallel, "{global: 8, micro: 2, sequence: 8192}"));
+    const Result packed = result_of(packed_scenario(
         parallel,
         "{global: 8, micro: 2, sequence: 8192, documents: {kind: fixed, lengths: [8192]}}"));
     INFO(parallel);
@@ -46,10 +47,10 @@ TEST_CASE("one document that fills its window is a sequence, bit for bit") {
 
 TEST_CASE("without context parallelism every method is the same") {
   const std::string batch = "{global: 4, sequence: 4096}";
-  const double plain = result_of(scenario("{dp: 2}", batch)).step_time;
+  const double plain = result_of(packed_scenario("{dp: 2}", batch)).step_time;
   for (const std::string method : kMethods) {
     INFO(method);
-    CHECK(result_of(scenario("{dp: 2, context: " + method + "}", batch)).step_time == plain);
+    CHECK(result_of(packed_scenario("{dp: 2, context: " + method + "}", batch)).step_time == plain);
   }
 }
 
@@ -58,11 +59,12 @@ TEST_CASE("shorter documents take less attention, and replicas wait for the long
     return "{global: 4, sequence: 65536, documents: {kind: fixed, lengths: " + lengths + "}}";
   };
   const std::string parallel = "{tp: 4, dp: 2}";
-  const double full = result_of(scenario(parallel, batch("[65536]"))).step_time;
-  const Result halves = result_of(scenario(parallel, batch("[32768]")));
+  const double full = result_of(packed_scenario(parallel, batch("[65536]"))).step_time;
+  const Result halves = result_of(packed_scenario(parallel, batch("[32768]")));
   CHECK(halves.step_time < full);
   // Of two replicas one has a whole document in each microbatch, the other four quarters.
-  const Result uneven = result_of(scenario(parallel, batch("[65536, 16384, 16384, 16384, 16384]")));
+  const Result uneven =
+      result_of(packed_scenario(parallel, batch("[65536, 16384, 16384, 16384, 16384]")));
   CHECK(uneven.step_time == Approx(full).epsilon(1e-3));
   CHECK(uneven.mfu < halves.mfu * 1.2);
 }
@@ -71,17 +73,17 @@ TEST_CASE("attention servers even out the replicas that others wait for") {
   const std::string batch =
       "{global: 4, sequence: 65536, documents: {kind: fixed, lengths: [65536, 16384, 16384, "
       "16384, 16384]}}";
-  const double waits = result_of(scenario("{tp: 4, dp: 2}", batch)).step_time;
+  const double waits = result_of(packed_scenario("{tp: 4, dp: 2}", batch)).step_time;
   const double served =
-      result_of(scenario("{tp: 4, dp: 2, context: attention-servers}", batch)).step_time;
+      result_of(packed_scenario("{tp: 4, dp: 2, context: attention-servers}", batch)).step_time;
   CHECK(served < waits);
 }
 
 TEST_CASE("sampled steps are a distribution that does not depend on threads") {
-  const models::Scenario s =
-      scenario("{tp: 2, cp: 2, dp: 2}",
-               "{global: 8, sequence: 16384, documents: {kind: lognormal, median: 900, sigma: 1.4, "
-               "packing: split, seed: 7, steps: 40}}");
+  const models::Scenario s = packed_scenario(
+      "{tp: 2, cp: 2, dp: 2}",
+      "{global: 8, sequence: 16384, documents: {kind: lognormal, median: 900, sigma: 1.4, "
+      "packing: split, seed: 7, steps: 40}}");
   const Result one = predict(s, {.threads = 1}).result;
   const Result two = predict(s, {.threads = 2}).result;
   REQUIRE(one.distribution);
@@ -95,8 +97,8 @@ TEST_CASE("sampled steps are a distribution that does not depend on threads") {
 
 TEST_CASE("contiguous rings wait for the last rank, ulysses does not") {
   const auto seconds = [](const std::string& context) {
-    return result_of(scenario("{cp: 8, dp: 1, context: " + context + "}",
-                              "{global: 1, sequence: 131072}"))
+    return result_of(packed_scenario("{cp: 8, dp: 1, context: " + context + "}",
+                                     "{global: 1, sequence: 131072}"))
         .step_time;
   };
   const double zigzag = seconds("ring");
