@@ -81,7 +81,8 @@ void write_outputs(RunOutputs& out, const reports::Answer& answer,
 /// Large batches and many repetitions of jitter take a while.
 sim::Prediction predict_with_progress(const models::Scenario& scenario,
                                       sim::PredictOptions options) {
-  const int repetitions = scenario.jitter ? scenario.jitter->repetitions : 0;
+  const int sampled = scenario.batch.documents ? scenario.batch.documents->steps : 0;
+  const int repetitions = scenario.jitter ? scenario.jitter->repetitions : sampled;
   Progress progress("run: repetitions", static_cast<std::size_t>(repetitions));
   show_progress("run: one step");
   options.repetitions_begun = [&](std::size_t count) { progress.reached(count); };

@@ -54,8 +54,12 @@ void write_scenario(JsonWriter& json, const Answer& a) {
   texts(json, "order", p.order);
   json.field("zero", p.zero).field("shard", p.shard);
   json.field("sequence_parallel", p.sequence_parallel);
-  const bool ring = p.context == models::ContextParallel::Ring;
-  json.field("context", ring ? "ring" : "all-gather");
+  json.field("context", p.context.method->name);
+  if (p.cp > 1) {
+    json.field("context_order", p.context.order->name);
+    if (p.context.method->traits.inner) json.field("context_inner", p.context.inner);
+    if (p.context.method->traits.chunks) json.field("context_chunks", p.context.chunks);
+  }
   json.key("stage_layers").begin_array(true);
   for (const int layers : p.stage_layers) json.value(layers);
   json.end_array();
@@ -190,6 +194,15 @@ void read_open_list(base::Fields from, const std::vector<std::string>& names, Va
   from.done();
 }
 
+void read_context(base::Fields& from, models::Parallel& p) {
+  p.context.method = models::context_method(from.text("context"));
+  if (p.context.method == nullptr) from.fail("context", "is no method of context parallelism");
+  p.context.order = models::context_order(from.text("context_order", "zigzag"));
+  if (p.context.order == nullptr) from.fail("context_order", "is no order of tokens");
+  if (from.has("context_inner")) p.context.inner = small(from, "context_inner", 1);
+  if (from.has("context_chunks")) p.context.chunks = small(from, "context_chunks", 1);
+}
+
 void read_parallel(base::Fields from, models::Parallel& p) {
   p.tp = small(from, "tp", 1);
   p.pp = small(from, "pp", 1);
@@ -201,10 +214,7 @@ void read_parallel(base::Fields from, models::Parallel& p) {
   p.zero = small(from, "zero");
   p.shard = small(from, "shard");
   p.sequence_parallel = from.flag("sequence_parallel");
-  static constexpr base::Named<models::ContextParallel> kContexts[] = {
-      {"ring", models::ContextParallel::Ring}, {"all-gather", models::ContextParallel::AllGather}};
-  p.context =
-      from.choice("context", std::span<const base::Named<models::ContextParallel>>(kContexts));
+  read_context(from, p);
   p.stage_layers = int_list(from, "stage_layers");
   from.done();
 }

@@ -295,6 +295,15 @@ std::string foreign_text(const sim::ForeignDone& f) {
          (f.done < f.pieces ? "; the rest fits nowhere and is not done" : "");
 }
 
+/// "ring", "usp 8, contiguous".
+std::string context_words(const models::ContextChoice& c) {
+  std::string out(c.method->name);
+  if (c.method->traits.inner) out += " " + std::to_string(c.inner);
+  if (c.method->traits.chunks) out += " " + std::to_string(c.chunks);
+  const bool usual = c.order->name == "zigzag" || c.method->traits.contiguous;
+  return usual ? out : out + ", " + std::string(c.order->name);
+}
+
 }  // namespace
 
 std::string describe_layout(const models::Parallel& p, const models::ScheduleChoice& schedule) {
@@ -302,9 +311,7 @@ std::string describe_layout(const models::Parallel& p, const models::ScheduleCho
   if (p.sequence_parallel) out += " + sequence parallel";
   out += ", pp " + std::to_string(p.pp);
   if (schedule.chunks > 1) out += " x " + std::to_string(schedule.chunks) + " chunks";
-  if (p.cp > 1)
-    out += ", cp " + std::to_string(p.cp) +
-           (p.context == models::ContextParallel::Ring ? " (ring)" : " (all-gather)");
+  if (p.cp > 1) out += ", cp " + std::to_string(p.cp) + " (" + context_words(p.context) + ")";
   out += ", dp " + std::to_string(p.dp);
   if (p.ep > 1) out += ", ep " + std::to_string(p.ep) + ", etp " + std::to_string(p.etp);
   out += ", zero " + std::to_string(p.zero);

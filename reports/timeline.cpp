@@ -110,6 +110,7 @@ void place(Box& box, const Prediction& prediction, const Task& task, const sim::
       break;
     case Stream::Tp:
     case Stream::Cp:
+    case Stream::CpOuter:
     case Stream::Ep:
     case Stream::Dp:
       box.row = 2;

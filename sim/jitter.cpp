@@ -2,20 +2,15 @@
 #include "sim/jitter.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
-#include <thread>
 
 #include "base/distributions.hpp"
 #include "base/error.hpp"
+#include "sim/repetitions.hpp"
 
 namespace paceline::sim {
 namespace {
 
-/// Most tasks of an unfolded step, and of the copies that threads work on: some 100 bytes each.
-constexpr std::size_t kMaxTasks = 10'000'000;
-constexpr std::size_t kMaxCopies = 20'000'000;
+constexpr std::size_t kMaxTasks = 10'000'000;  ///< of an unfolded step, some 100 bytes each
 constexpr std::uint64_t kTraceKeys = std::uint64_t{1} << 40;  ///< above the keys of tasks
 
 /// Where the numbers of one thing begin: SplitMix64 mixes states that differ in any bit.
@@ -120,37 +115,11 @@ std::vector<double> jittered_step_times(const models::Scenario& scenario, const 
   const UnfoldedGraph unfolded = unfold_replicas(folded, replicas);
   const JitterDraws draws(unfolded, jitter,
                           straggler_factors(jitter, plan, replicas, folded.lanes.size()));
-  std::vector<double> times(static_cast<std::size_t>(jitter.repetitions), 0);
   const int count = jitter.random() ? jitter.repetitions : 1;  // else they are all the same
-  std::atomic<int> next{0};
-  std::mutex failing;
-  std::exception_ptr failure;
-  const auto work = [&](bool reports) {
-    try {
-      TaskGraph graph = unfolded.graph;
-      Workspace workspace;
-      for (int r = next++; r < count; r = next++) {
-        if (reports && begun) begun(static_cast<std::size_t>(r) + 1);
-        draws.apply(r, graph);
-        const Timeline& timeline = run_reference(graph, workspace, options);
-        times[static_cast<std::size_t>(r)] =
-            step_time ? step_time(graph, timeline) : timeline.makespan;
-      }
-    } catch (...) {
-      const std::lock_guard lock(failing);
-      if (!failure) failure = std::current_exception();
-      next = count;
-    }
-  };
-  if (threads <= 0) threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const std::size_t copies = kMaxCopies / (unfolded.graph.tasks.size() + 1);
-  threads = static_cast<int>(std::clamp<std::size_t>(copies, 1, static_cast<std::size_t>(threads)));
-  std::vector<std::jthread> helpers;
-  for (int i = 1; i < std::min(threads, count); ++i) helpers.emplace_back(work, false);
-  work(true);
-  helpers.clear();  // waits
-  if (failure) std::rethrow_exception(failure);
-  if (count < jitter.repetitions) std::fill(times.begin(), times.end(), times.front());
+  std::vector<double> times = repeated_times(
+      unfolded.graph, count, [&](int r, TaskGraph& graph) { draws.apply(r, graph); }, options,
+      step_time, threads, begun);
+  times.resize(static_cast<std::size_t>(jitter.repetitions), times.front());
   return times;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "models/cost/memory.hpp"
 #include "models/workload/layer_ops.hpp"
+#include "sim/documents.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -92,7 +93,8 @@ void measure_bubble(const TaskGraph& graph, const Timeline& timeline,
   std::vector<LaneSpan> spans(graph.lanes.size());
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    const bool inner = task.stream == Stream::Tp || task.stream == Stream::Cp;
+    const bool inner =
+        task.stream == Stream::Tp || task.stream == Stream::Cp || task.stream == Stream::CpOuter;
     const bool own = task.stream == Stream::Compute &&
                      (task.kind == TaskKind::Action || task.kind == TaskKind::Kernel);
     if (!inner && !own) continue;
@@ -225,12 +227,17 @@ double model_flops(const models::Scenario& s) {
   double parameters = static_cast<double>(m.vocab) * static_cast<double>(m.hidden);
   double attention = 0;  // forward, per sequence
   const auto sequence = static_cast<double>(s.batch.sequence);
+  std::vector<double> shares;  // of the full sequence's area, by kind
+  for (const models::Layer& layer : m.kinds)
+    shares.push_back(s.batch.documents ? document_shares(s, models::mask_of(layer.attention)).area
+                                       : 1);
   for (const int kind : m.layers) {
     const models::Layer& layer = m.kinds[static_cast<std::size_t>(kind)];
     const models::Attention& a = layer.attention;
     parameters += static_cast<double>(models::active_layer_parameters(m, layer));
-    attention += 2 * sequence * sequence *
-                 models::causal_fraction(sequence, static_cast<double>(a.window)) *
+    attention += 2 * sequence * sequence * shares[static_cast<std::size_t>(kind)] *
+                 (a.causal ? models::causal_fraction(sequence, static_cast<double>(a.window))
+                           : 1 / static_cast<double>(a.subsequences)) *
                  static_cast<double>(a.heads * (a.head_dim + a.value_dim));
   }
   return 6 * parameters * tokens + 3 * attention * static_cast<double>(s.batch.global);

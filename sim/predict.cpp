@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "models/hardware/fabric.hpp"
+#include "models/workload/layer_ops.hpp"
+#include "sim/documents.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/engine/simgrid.hpp"
 #include "sim/foreign.hpp"
@@ -18,8 +20,8 @@ namespace paceline::sim {
 namespace {
 
 constexpr std::array<std::string_view, kStreams> kStreamNames{
-    "compute", "tp", "cp",      "ep",       "pp down", "pp up",
-    "pp all",  "dp", "copy in", "copy out", "host",    "none"};
+    "compute", "tp",      "cp",       "ep",   "pp down",  "pp up", "pp all",
+    "dp",      "copy in", "copy out", "host", "cp outer", "none"};
 constexpr std::array<std::string_view, kParts> kPartNames{
     "compute",    "optimizer",  "codec",   "exposed_tp", "exposed_cp", "exposed_ep",
     "exposed_pp", "exposed_dp", "offload", "host",       "straggler",  "bubble"};
@@ -32,6 +34,43 @@ void note_peaks(Prediction& p) {
   const std::vector<MemoryPeak> peaks = replay_memory(p.graph, p.timeline);
   for (std::size_t i = 0; i < peaks.size(); ++i)
     p.result.memory[i].at_seconds = peaks[i].at_seconds;
+}
+
+/// What packs of documents cannot be combined with.
+void check_documents(const models::Scenario& s, const PredictOptions& options) {
+  if (!s.batch.documents) return;
+  const auto refuse = [&](const std::string& what, const std::string& fix) {
+    throw base::Error(models::where(s, "batch.documents"), what, fix);
+  };
+  if (options.engine != Engine::Reference)
+    refuse("only the reference engine samples documents", "use --engine reference");
+  if (s.jitter) refuse("documents and jitter cannot both vary a step", "one of them");
+  if (s.costs) refuse("given costs do not know documents", "leave out costs or documents");
+  if (s.cluster.groups.size() > 1 || !s.cluster.fabric.sites.empty())
+    refuse("documents need nodes of one kind and one site", "a cluster of one kind");
+  if (models::stores_scores(s.attention))
+    refuse(s.attention + " stores whole squares of scores", "a flash kernel");
+}
+
+/// The distribution over sampled steps, whose mean is the answer.
+void sample_documents(const models::Scenario& s, const PredictOptions& options,
+                      const EngineOptions& engine, Prediction& p) {
+  StepTime period;
+  if (repeats(s)) {
+    period = [&](const TaskGraph& graph, const Timeline& timeline) {
+      return steady_state(p.program, graph, timeline, p.plan.microbatches).period();
+    };
+  }
+  const std::vector<double> times = packed_step_times(s, p.plan, p.program, p.graph, engine, period,
+                                                      options.threads, options.repetitions_begun);
+  p.result.distribution = distribution_of(times, s.batch.documents->seed);
+  take_distribution(*p.result.distribution, p.result);
+  const DocumentShares shares =
+      document_shares(s, models::mask_of(s.model.kinds.front().attention));
+  p.result.assumptions.push_back("documents fill " + base::format_fixed(100 * shares.tokens, 1) +
+                                 " % of the windows and have " +
+                                 base::format_fixed(100 * shares.area, 1) +
+                                 " % of the attention of one document a window");
 }
 
 }  // namespace
@@ -51,10 +90,16 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
                       "only the reference engine repeats steps with jitter",
                       "use --engine reference, or leave jitter out (--set jitter=)");
   }
+  check_documents(scenario, options);
   Prediction p;
   p.plan = models::make_plan(scenario);
   std::vector<std::string> notes;
   p.program = make_program(scenario, p.plan, &notes);
+  if (scenario.batch.documents && p.program.slices > 1) {
+    throw base::Error(models::where(scenario, "batch.documents"),
+                      "slices of a sequence and documents in it are not combined",
+                      "a schedule without slices, or packing: chunks in smaller windows");
+  }
   const bool simgrid = options.engine == Engine::Simgrid;
   const bool shared = simgrid && options.fidelity != Fidelity::AlphaBeta;
   const EngineOptions engine = engine_options(scenario);
@@ -112,6 +157,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
                                             options.threads, options.repetitions_begun),
                         scenario.jitter->seed);
   }
+  if (scenario.batch.documents) sample_documents(scenario, options, engine, p);
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   return p;
 }

@@ -32,9 +32,10 @@ enum class Stream : std::uint8_t {
   CopyIn,
   CopyOut,
   Host,
+  CpOuter,  ///< between the inner groups of context parallelism
   None
 };
-inline constexpr int kStreams = 12;  ///< None: a join; starts when its dependencies end, at once
+inline constexpr int kStreams = 13;  ///< None: a join; starts when its dependencies end, at once
 
 enum class TaskKind : std::uint8_t { Action, Kernel, Message, Collective, Optimizer, Host, Join };
 
@@ -101,6 +102,12 @@ struct InnerSlice {
   double bytes = 0;  ///< sent per rank
 };
 
+/// Attention inside a kind of work whose time depends on the documents of a microbatch.
+struct AttentionUse {
+  std::uint16_t core = 0;  ///< AttentionCore::id
+  std::int32_t count = 0;  ///< layers
+};
+
 /// What a kind of work is made of: shared by all its tasks.
 struct Segment {
   std::string name;                      ///< "F stage 3", "all_reduce dp"
@@ -110,7 +117,8 @@ struct Segment {
   double flops = 0;                      ///< matrix operations per rank, recomputation counted
   std::vector<MemoryDelta> at_start;     ///< applied when a task of it starts
   std::vector<MemoryDelta> at_finish;
-  std::vector<InnerSlice> inner;  ///< by start; only where LowerOptions::inner asks for it
+  std::vector<InnerSlice> inner;        ///< by start; only where LowerOptions::inner asks for it
+  std::vector<AttentionUse> attention;  ///< only where batches hold documents
 };
 
 /// A rank class: one representative stands for all members.

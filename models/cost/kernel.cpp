@@ -57,6 +57,16 @@ const AttentionCurve* attention_curve(const Profile& profile, std::string_view k
   return best;
 }
 
+/// No attention kernel is faster than large products on the same device: of a curve that is
+/// borrowed from a larger one, the share that is left.
+double borrowed_share(const KernelModel& k, Precision precision) {
+  double fastest = 0;
+  for (const AttentionPoint& point : k.attention->points)
+    fastest = std::max({fastest, point.forward.value, point.backward.value});
+  const double products = k.matrix[static_cast<std::size_t>(precision)].rate * k.multiprocessors;
+  return products > 0 ? std::min(1.0, products / fastest) : 1;
+}
+
 }  // namespace
 
 KernelModel kernel_model(const Device& device, const Profile& profile, const Stack& stack,
@@ -91,6 +101,7 @@ KernelModel kernel_model(const Device& device, const Profile& profile, const Sta
                           " in " + std::string(to_text(own)),
                       "one of " + attention_kernels(profile));
   }
+  if (profile.device != device.name) k.attention_factor *= borrowed_share(k, own);
   return k;
 }
 

@@ -201,6 +201,7 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
     if (s.recompute == Recompute::Full || s.recompute == Recompute::Blockwise) {
       m.workspace += activation_bytes(s, layer) * s.stack.activation_overhead;
     }
+    m.workspace += context_buffer_bytes(layer, layer_shape(s));
     if (s.stack.accumulation == Accumulation::MainGrad32)
       m.workspace += 4 * largest_matrix(s, layer);
     if (s.parallel.zero >= 3) {

@@ -146,6 +146,17 @@ CollectiveGroup group_of(const Plan& plan, const Scenario& s,
   return slowest_over(plan, s, axes, first_device);
 }
 
+ContextGroups context_groups(const Plan& plan, const Scenario& s, int first_device) {
+  const MeshAxis axis = plan.meshes.front().axis("cp");
+  const int inner = std::max(1, s.parallel.context.inner);
+  const auto over = [&](std::int64_t stride, int count) {
+    const Axis part[] = {{stride, count}};
+    return slowest_over(plan, s, part, first_device);
+  };
+  return {over(axis.stride, axis.size), over(axis.stride, inner),
+          over(std::int64_t{axis.stride} * inner, axis.size / inner)};
+}
+
 DataAxes data_axes(const Plan& plan, const Scenario& s) {
   const int shard = s.parallel.shard > 0 ? s.parallel.shard : s.parallel.dp;
   DataAxes axes;

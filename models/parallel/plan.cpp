@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "models/workload/layer_ops.hpp"
+
 namespace paceline::models {
 namespace {
 
@@ -63,14 +65,75 @@ void check_layers(const Scenario& s) {
   }
 }
 
-/// Causal context parallelism gives every rank a chunk from the front and its mirror image.
+/// Every rank takes as many pieces of the sequence as the order deals it.
+void check_order(const Scenario& s) {
+  const ContextOrder& order = *s.parallel.context.order;
+  const std::int64_t chunks = std::int64_t{order.pieces} * s.parallel.cp;
+  if (order.pieces == 0 || s.batch.sequence % chunks == 0) return;
+  throw Error(
+      where(s, "parallel.cp"),
+      (order.pieces == 2 ? "2*cp = " : "cp = ") + std::to_string(chunks) +
+          " chunks do not divide " + std::to_string(s.batch.sequence) + " tokens of batch.sequence",
+      "try " +
+          (s.batch.sequence % order.pieces == 0 ? divisors(s.batch.sequence / order.pieces) : "1"));
+}
+
+/// Where heads are dealt over ranks each computes whole ones; of keys with fewer heads there are
+/// copies.
+void check_dealt_heads(const Scenario& s, const Attention& a) {
+  const ContextChoice& context = s.parallel.context;
+  const std::int64_t ranks = context.head_ranks(s.parallel.cp);
+  const std::int64_t heads = a.heads / s.parallel.tp;
+  const std::string method(context.method->name);
+  if (heads % ranks != 0) {
+    const char* key = context.method->traits.inner ? "inner" : "cp";
+    throw Error(where(s, "parallel.context"),
+                method + " cannot deal " + std::to_string(heads) +
+                    " heads of a tensor-parallel rank over " + key + " = " + std::to_string(ranks) +
+                    " ranks",
+                std::string("try ") + key + " = " + divisors(heads) + ", or usp");
+  }
+  const std::int64_t kv = std::max<std::int64_t>(a.kv_heads / s.parallel.tp, 1);
+  if (kv % ranks != 0 && ranks % kv != 0) {
+    throw Error(where(s, "parallel.context"),
+                method + " cannot deal " + std::to_string(kv) + " key/value heads over " +
+                    std::to_string(ranks) + " ranks",
+                "try a divisor or a multiple: " + divisors(kv));
+  }
+  if (heads / ranks % context.chunks != 0) {
+    throw Error(where(s, "parallel.context"),
+                std::to_string(context.chunks) + " chunks do not divide the " +
+                    std::to_string(heads / ranks) + " heads of a rank",
+                "try " + divisors(heads / ranks));
+  }
+}
+
 void check_context(const Scenario& s) {
-  const std::int64_t chunks = 2 * std::int64_t{s.parallel.cp};
-  if (s.parallel.cp == 1 || s.batch.sequence % chunks == 0) return;
-  throw Error(where(s, "parallel.cp"),
-              "2*cp = " + std::to_string(chunks) + " chunks do not divide " +
-                  std::to_string(s.batch.sequence) + " tokens of batch.sequence",
-              "try " + (s.batch.sequence % 2 == 0 ? divisors(s.batch.sequence / 2) : "1"));
+  if (s.parallel.cp == 1) return;
+  check_order(s);
+  const ContextTraits& traits = s.parallel.context.method->traits;
+  for (const Layer& layer : s.model.kinds) {
+    if (traits.heads) check_dealt_heads(s, layer.attention);
+    if (s.parallel.context.method == context_method("distflash") && !layer.attention.causal) {
+      throw Error(where(s, "parallel.context"), "distflash needs causal attention",
+                  "ring or ulysses");
+    }
+    const bool stores = stores_scores(s.attention);
+    if (stores && s.parallel.context.method != context_method("ring") &&
+        s.parallel.context.method != context_method("all-gather")) {
+      throw Error(where(s, "parallel.context"),
+                  std::string(s.parallel.context.method->name) + " needs a flash kernel, not " +
+                      s.attention,
+                  "ring or all-gather, or another attention");
+    }
+  }
+  const ScheduleTraits* schedule = schedule_traits(s.schedule.name);
+  const bool slices = schedule != nullptr && (schedule->takes & kTakesSlices) != 0;
+  if (!traits.slices && slices && s.schedule.options.slices != 1) {
+    throw Error(where(s, "parallel.context"),
+                std::string(s.parallel.context.method->name) + " cannot compute slices",
+                "ring, or a schedule without slices");
+  }
 }
 
 void check_batch(const Scenario& s) {

@@ -75,6 +75,11 @@ inline constexpr std::int64_t kMaxActions = 50'000'000;
 /// Pointers lead into the scenario's cluster.
 CollectiveGroup group_of(const Plan& plan, const Scenario& scenario,
                          std::span<const std::string_view> axes, int first_device = 0);
+/// The ranks of a sequence, and the parts of them that the method of `parallel.context` makes.
+struct ContextGroups {
+  CollectiveGroup all, inner, outer;
+};
+ContextGroups context_groups(const Plan& plan, const Scenario& scenario, int first_device = 0);
 /// Ranks that hold copies of the same parameters (cp and dp), and under sharding the parts of it:
 /// `shard` shares one set of shards, `replicas` holds equal shards (HSDP; one rank otherwise).
 struct DataGroups {

@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "models/scenario/documents.hpp"
 
 namespace paceline::models {
 namespace {
@@ -67,6 +68,32 @@ void expand_name(base::Document& document, const std::string& key, const std::st
   base::set_path(document, key, "{name: " + quoted_text(name) + "}");
 }
 
+/// A method alone stays one: the answers of before there were orders keep their hashes.
+void fill_context(base::Document& document, const Parallel& p) {
+  const ContextTraits& traits = p.context.method->traits;
+  const Value* value = base::find_path(document.root, "parallel.context");
+  if (value == nullptr || value->kind == Value::Kind::Scalar) {
+    const std::string name(p.context.method->name);
+    const bool placed = p.cp > 1 && traits.inner;
+    base::set_path(document, "parallel.context", placed ? "{method: " + name + "}" : name);
+    if (!placed) return;
+  }
+  fill(document, "parallel.context.method", std::string(p.context.method->name));
+  if (!traits.contiguous)
+    fill(document, "parallel.context.order", std::string(p.context.order->name));
+  if (traits.inner) fill(document, "parallel.context.inner", std::to_string(p.context.inner));
+  if (traits.chunks) fill(document, "parallel.context.chunks", std::to_string(p.context.chunks));
+}
+
+void fill_documents(base::Document& document, const Documents& d) {
+  fill(document, "batch.documents.packing", std::string(to_text(d.packing)));
+  fill(document, "batch.documents.seed", std::to_string(d.seed));
+  fill(document, "batch.documents.steps", std::to_string(d.steps));
+  if (d.kind != DocumentKind::Lognormal && d.kind != DocumentKind::LongTail) return;
+  fill(document, "batch.documents.shortest", std::to_string(d.shortest));
+  fill(document, "batch.documents.longest", std::to_string(d.longest));
+}
+
 void fill_layout(base::Document& document, const Scenario& s) {
   const Parallel& p = s.parallel;
   for (const auto& [key, value] :
@@ -83,11 +110,12 @@ void fill_layout(base::Document& document, const Scenario& s) {
   for (const std::string& axis : p.order) order += (order.empty() ? "" : "-") + axis;
   fill(document, "parallel.order", order);
   fill(document, "parallel.sequence_parallel", p.sequence_parallel ? "true" : "false");
-  fill(document, "parallel.context", std::string(to_text(p.context)));
+  fill_context(document, p);
   expand_name(document, "schedule", s.schedule.name);
   fill(document, "schedule.chunks", std::to_string(s.schedule.chunks));
   fill(document, "schedule.dispatch", "fixed");
   fill(document, "batch.micro", std::to_string(s.batch.micro));
+  if (s.batch.documents) fill_documents(document, *s.batch.documents);
 }
 
 /// Values that count but stand in specs, for the hash: a changed spec is a changed question.
@@ -107,6 +135,8 @@ void digest_model(Digest& d, const Model& m) {
   d.add(std::int64_t{m.tied} + 2 * std::int64_t{m.rotary} + 4 * static_cast<std::int64_t>(m.norm));
   for (const Layer& layer : m.kinds) {
     const Attention& a = layer.attention;
+    if (!a.causal) d.add("whole");
+    if (a.subsequences > 1) d.add(a.subsequences);
     for (const std::int64_t n : {a.heads, a.kv_heads, a.head_dim, a.value_dim, a.window, a.q_rank,
                                  a.kv_rank, layer.mlp.width, layer_parameters(m, layer)}) {
       d.add(n);
@@ -264,10 +294,6 @@ std::string_view to_text(Recompute recompute) {
   return "";
 }
 
-std::string_view to_text(ContextParallel context) {
-  return context == ContextParallel::Ring ? "ring" : "all-gather";
-}
-
 std::string resolved_text(const base::Document& document, const Scenario& s) {
   base::Document full = document;
   fill(full, "name", quoted_text(s.name));
@@ -299,6 +325,8 @@ std::string scenario_hash(const Scenario& s) {
   digest_logs(digest, s);
   if (!s.schedule.file.empty()) digest.add(s.schedule.file_text);
   digest_traces(digest, s);
+  if (s.batch.documents)
+    for (const std::int64_t length : s.batch.documents->lengths) digest.add(length);
   return base::hash_text(s.resolved + digest.text());
 }
 

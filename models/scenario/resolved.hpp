@@ -15,6 +15,5 @@ std::string resolved_text(const base::Document& document, const Scenario& scenar
 std::string scenario_hash(const Scenario& scenario);
 
 std::string_view to_text(Recompute recompute);
-std::string_view to_text(ContextParallel context);
 
 }  // namespace paceline::models

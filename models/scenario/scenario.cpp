@@ -6,6 +6,8 @@
 
 #include "base/message.hpp"
 #include "models/scenario/collectives.hpp"
+#include "models/scenario/context.hpp"
+#include "models/scenario/documents.hpp"
 #include "models/scenario/resolved.hpp"
 #include "models/scenario/set_values.hpp"
 #include "models/workload/layer_ops.hpp"
@@ -20,8 +22,6 @@ constexpr std::array<Named<Recompute>, 4> kRecomputes{{{"none", Recompute::None}
                                                        {"selective", Recompute::Selective},
                                                        {"full", Recompute::Full},
                                                        {"blockwise", Recompute::Blockwise}}};
-constexpr std::array<Named<ContextParallel>, 2> kContexts{
-    {{"ring", ContextParallel::Ring}, {"all-gather", ContextParallel::AllGather}}};
 constexpr std::array<std::string_view, 3> kOptimizers{"adam", "adamw", "sgd"};
 
 constexpr int kMaxDegree = 1 << 22;
@@ -61,7 +61,7 @@ std::string count_text(std::int64_t count) {
   return count < kMany ? std::to_string(count) : "10^12 or more";
 }
 
-Parallel read_parallel(Fields fields, int devices) {
+Parallel read_parallel(Fields fields, const base::Document& document, int devices) {
   Parallel p;
   p.tp = degree(fields, "tp");
   p.pp = degree(fields, "pp");
@@ -98,7 +98,7 @@ Parallel read_parallel(Fields fields, int devices) {
                 "set zero to 1, 2 or 3, or leave it out");
   }
   p.sequence_parallel = fields.flag("sequence_parallel", false);
-  p.context = fields.choice<ContextParallel>("context", kContexts, ContextParallel::Ring);
+  p.context = read_context(fields, document, p.cp);
   if (fields.has("stage_layers")) {
     for (const base::Value& item : fields.list("stage_layers")) {
       p.stage_layers.push_back(static_cast<int>(
@@ -109,11 +109,13 @@ Parallel read_parallel(Fields fields, int devices) {
   return p;
 }
 
-Batch read_batch(Fields fields) {
+Batch read_batch(Fields fields, const std::string& folder) {
   Batch batch;
   batch.global = fields.integer("global", 1, kMaxBatch);
   batch.micro = fields.integer("micro", 1, kMaxBatch, 1);
   batch.sequence = fields.integer("sequence", 1, kMaxSequence);
+  if (fields.has("documents"))
+    batch.documents = read_documents(fields.map("documents"), folder, batch.sequence);
   fields.done();
   return batch;
 }
@@ -293,23 +295,45 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
   const base::Value empty_map{base::Value::Kind::Map, {}, {}, false, {}, {}};
   s.parallel = read_parallel(
       fields.has("parallel") ? fields.map("parallel") : fields.view(empty_map, "parallel"),
-      s.cluster.devices());
+      document, s.cluster.devices());
+  place_context(s);
   s.schedule = read_schedule(document, fields.find("schedule"), folder_of(document.file));
-  s.batch = read_batch(fields.map("batch"));
+  s.batch = read_batch(fields.map("batch"), folder_of(document.file));
 }
 
 /// Keys that later steps complain about.
-constexpr std::string_view kPlacedKeys[] = {
-    "cluster",           "model",           "parallel.tp",
-    "parallel.pp",       "parallel.cp",     "parallel.dp",
-    "parallel.ep",       "parallel.etp",    "parallel.stage_layers",
-    "batch.global",      "batch.micro",     "batch.sequence",
-    "schedule.name",     "schedule.chunks", "schedule.update_every",
-    "schedule.slices",   "schedule.group",  "schedule.directions",
-    "schedule.skip",     "schedule.pools",  "schedule.memory_limit",
-    "schedule.file",     "attention",       "precision",
-    "schedule.dispatch", "recompute",       "jitter",
-    "foreign",           "offload",         "optimizer"};
+constexpr std::string_view kPlacedKeys[] = {"cluster",
+                                            "model",
+                                            "parallel.tp",
+                                            "parallel.pp",
+                                            "parallel.cp",
+                                            "parallel.dp",
+                                            "parallel.context",
+                                            "parallel.ep",
+                                            "parallel.etp",
+                                            "parallel.stage_layers",
+                                            "batch.global",
+                                            "batch.micro",
+                                            "batch.sequence",
+                                            "batch.documents",
+                                            "schedule.name",
+                                            "schedule.chunks",
+                                            "schedule.update_every",
+                                            "schedule.slices",
+                                            "schedule.group",
+                                            "schedule.directions",
+                                            "schedule.skip",
+                                            "schedule.pools",
+                                            "schedule.memory_limit",
+                                            "schedule.file",
+                                            "attention",
+                                            "precision",
+                                            "schedule.dispatch",
+                                            "recompute",
+                                            "jitter",
+                                            "foreign",
+                                            "offload",
+                                            "optimizer"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "models/context/documents.hpp"
+#include "models/context/method.hpp"
 #include "models/cost/collective_logs.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
@@ -18,11 +20,6 @@ namespace paceline::models {
 
 enum class Recompute { None, Selective, Full, Blockwise };
 
-enum class ContextParallel {
-  Ring,       ///< keys and values travel round the group beside the attention of the last block
-  AllGather,  ///< keys and values are gathered before attention, their gradients scattered after
-};
-
 /// Degrees and their placement. world_size = tp*pp*dp*cp; dp may be derived from the cluster.
 struct Parallel {
   int tp = 1, pp = 1, dp = 1, cp = 1, ep = 1, etp = 1;
@@ -30,15 +27,16 @@ struct Parallel {
   int zero = 0;   ///< 0..3: what dp shards (optimizer, +gradients, +parameters)
   int shard = 0;  ///< HSDP: ranks that share one set of shards; 0 = the whole dp group
   bool sequence_parallel = false;
-  ContextParallel context = ContextParallel::Ring;
+  ContextChoice context = default_context();
   std::vector<int> stage_layers;  ///< layers per stage; empty = the stack's partition rule
   int world_size() const { return tp * pp * dp * cp; }
 };
 
 struct Batch {
-  std::int64_t global = 0;    ///< sequences per step
-  std::int64_t micro = 1;     ///< sequences per microbatch and replica
-  std::int64_t sequence = 0;  ///< tokens
+  std::int64_t global = 0;             ///< sequences per step
+  std::int64_t micro = 1;              ///< sequences per microbatch and replica
+  std::int64_t sequence = 0;           ///< tokens
+  std::optional<Documents> documents;  ///< nothing: one document fills a sequence
 };
 
 enum class OptimizerKernel : std::uint8_t { Framework, Fused, Epilogue };

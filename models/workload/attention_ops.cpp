@@ -5,7 +5,9 @@ namespace paceline::models::detail {
 namespace {
 
 /// Share of the full square that the rows of the slice attend to: rows i see min(i, window) tokens.
-double slice_fraction(const LayerShape& s, double window) {
+double slice_fraction(const LayerShape& s, const Attention& a) {
+  if (!a.causal) return (s.slice_end - s.slice_begin) / static_cast<double>(a.subsequences);
+  const auto window = static_cast<double>(a.window);
   const auto up_to = [&](double end) {
     return end <= 0 ? 0 : end * end * causal_fraction(end * s.sequence, window);
   };
@@ -18,25 +20,11 @@ double score_columns(const LayerShape& s) { return s.sequence * s.slice_end; }
 
 void flash_core(Builder& b, const Attention& a, Phase phase) {
   const LayerShape& s = b.shape();
-  const double fraction = slice_fraction(s, static_cast<double>(a.window));
-  const double heads = static_cast<double>(a.heads) / b.t();
-  const double pairs = s.sequences * s.sequence * s.sequence * fraction / s.cp;
-  Op op;
-  op.name = phase == Phase::Forward ? "attention" : "attention backward";
-  op.kind = OpKind::Attention;
-  op.phase = phase;
-  op.precision = s.precision == Precision::Fp8 ? Precision::Bf16 : s.precision;
-  // Forward: QK' and PV; backward: five products of the same size (Dao 2022, section 3).
-  const double forward = 2 * pairs * heads * static_cast<double>(a.head_dim + a.value_dim);
-  op.flops = phase == Phase::Forward ? forward : 2.5 * forward;
-  op.sequence = s.sequence / s.cp * (s.slice_end - s.slice_begin);
-  op.head_dim = static_cast<int>(a.head_dim);
-  op.count = s.sequences;
-  op.m = score_rows(s);
-  op.n = score_columns(s);
-  op.heads = heads;
-  op.kv_heads = std::max(static_cast<double>(a.kv_heads) / b.t(), 1.0);
-  b.push(op);
+  if (s.cp > 1 || s.packs != nullptr) return context_core(b, a, phase);
+  const double fraction = slice_fraction(s, a);
+  const double pairs = s.sequences * s.sequence * s.sequence * fraction;
+  flash_kernel(b, a, phase,
+               {pairs, static_cast<double>(a.heads) / b.t(), score_rows(s), score_rows(s)});
 }
 
 double score_count(const Builder& b, const Attention& a) {
@@ -80,14 +68,35 @@ void score_core_backward(Builder& b, const Attention& a) {
 
 }  // namespace
 
-/// Ring attention passes keys and values beside the attention of the blocks at hand; gathered
-/// context exposes one all-gather (its gradient: a reduce-scatter).
+void flash_kernel(Builder& b, const Attention& a, Phase phase, const FlashWork& work) {
+  const LayerShape& s = b.shape();
+  Op op;
+  op.name = phase == Phase::Forward ? "attention" : "attention backward";
+  op.kind = OpKind::Attention;
+  op.phase = phase;
+  op.precision = s.precision == Precision::Fp8 ? Precision::Bf16 : s.precision;
+  // Forward: QK' and PV; backward: five products of the same size (Dao 2022, section 3).
+  const double forward =
+      2 * work.pairs * work.heads * static_cast<double>(a.head_dim + a.value_dim);
+  op.flops = phase == Phase::Forward ? forward : 2.5 * forward;
+  op.sequence = work.length;
+  op.head_dim = static_cast<int>(a.head_dim);
+  op.count = s.sequences;
+  op.m = work.rows;
+  op.n = score_columns(s);
+  op.heads = work.heads;
+  op.kv_heads = std::max(static_cast<double>(a.kv_heads) / b.t(), 1.0);
+  b.push(op);
+}
+
+/// Kernels that store the scores: keys and values are gathered before them, or under `ring` pass
+/// beside the first. Their gradients are scattered the same way.
 void context_exchange(Builder& b, const Attention& a, Phase phase) {
-  if (b.shape().cp == 1) return;
+  if (b.shape().cp == 1 || !stores_scores(b.shape().attention)) return;
   const Widths w = widths(a, b.t());
   const double per_token = 2 * (a.kind == AttentionKind::Latent ? w.q + w.v : 2 * w.kv);
   const double full = per_token * b.tokens() * b.shape().cp;
-  const bool ring = b.shape().context == ContextParallel::Ring;
+  const bool ring = b.shape().context.method->name != "all-gather";
   if (phase == Phase::Forward) {
     b.collective("gather KV", phase, CollectiveOp::AllGather, GroupAxis::Cp, full, ring ? 1 : 0);
   } else {

@@ -108,6 +108,8 @@ bool stores_scores(std::string_view attention) {
   return attention == "eager" || attention == "megatron-fused";
 }
 
+Mask mask_of(const Attention& a) { return {a.causal ? a.window : 0, a.causal, a.subsequences}; }
+
 double causal_fraction(double sequence, double window) {
   if (window <= 0 || window >= sequence) return 0.5;
   // Row i sees min(i, window) tokens: the triangle up to the window, then a band.
@@ -173,6 +175,23 @@ void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const Layer
   if (!stores_scores(shape.attention)) return;  // flash kernels recompute the scores themselves
   Builder b(ops, shape);
   core_forward(b, layer.attention, Phase::Input);
+}
+
+void append_core(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape, Phase phase) {
+  Builder b(ops, shape);
+  context_exchange(b, layer.attention, phase);
+  if (phase == Phase::Forward) {
+    core_forward(b, layer.attention, phase);
+  } else {
+    core_backward(b, layer.attention);
+  }
+}
+
+double context_buffer_bytes(const Layer& layer, const LayerShape& shape) {
+  if (shape.cp == 1 || stores_scores(shape.attention)) return 0;
+  std::vector<Op> ops;
+  Builder b(ops, shape);
+  return context_buffer(b, layer.attention) * shape.element / kHalf;
 }
 
 void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape,

@@ -15,7 +15,7 @@ namespace paceline::models {
 
 enum class OpKind : std::uint8_t { Gemm, BatchedGemm, Attention, Stream, Collective };
 enum class Phase : std::uint8_t { Forward, Input, Weight };  ///< forward, input and weight gradient
-enum class GroupAxis : std::uint8_t { Tp, Cp };
+enum class GroupAxis : std::uint8_t { Tp, Cp, CpInner, CpOuter, Servers };
 
 struct Op {
   std::string_view name;
@@ -54,7 +54,10 @@ struct LayerShape {
   double slice_begin = 0, slice_end = 1;
   int tp = 1, cp = 1;
   bool sequence_parallel = false;
-  ContextParallel context = ContextParallel::Ring;
+  ContextChoice context;
+  /// The documents of the microbatch, its windows side by side; of every replica where the method
+  /// pools them. Null: one document fills each sequence.
+  const std::vector<Window>* packs = nullptr;
   Precision precision = Precision::Bf16;
   double element = 2;          ///< bytes of an activation: 4 under fp32, 2 otherwise
   std::string_view attention;  ///< kernel id
@@ -74,6 +77,12 @@ void append_backward(std::vector<Op>& ops, const Model& model, const Layer& laye
 /// attention core between the projections (Korthikanti et al. 2022, section 5).
 void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape);
 
+/// The attention of a layer alone: kernels between the projections, with their exchanges.
+void append_core(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape, Phase phase);
+
+/// Bytes a layer's context parallelism holds while its backward runs, beside the activations.
+double context_buffer_bytes(const Layer& layer, const LayerShape& shape);
+
 /// The ends: token embedding on the first stage, final norm, LM head (of `vocab` tokens) and loss
 /// on the last.
 void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
@@ -86,6 +95,7 @@ double matrix_flops(const std::vector<Op>& ops);
 
 /// True for kernel ids that store the scores: "eager" and "megatron-fused".
 bool stores_scores(std::string_view attention);
+Mask mask_of(const Attention& attention);
 /// Scores one head attends to per sequence of `s` tokens: s(s+1)/2-like causal count within a
 /// window, as a fraction of s*s.
 double causal_fraction(double sequence, double window);

@@ -28,6 +28,10 @@ struct Attention {
   bool shared_kv = false;    ///< keys double as values: no value projection
   bool reuses_kv = false;    ///< keys and values of an earlier layer: no projection of either
   bool sinks = false;        ///< one learned logit per head
+  bool causal = true;        ///< false: every token attends to all (image and video encoders)
+  /// Tokens fall into so many interleaved subsequences that attend to themselves alone (Skiparse);
+  /// 1: none. Not with causal attention.
+  std::int64_t subsequences = 1;
   QkNorm qk_norm = QkNorm::None;
   // MLA
   std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0, nope_dim = 0;

@@ -41,6 +41,11 @@ Attention read_attention(base::Fields& f, Model& model) {
            "state head_dim where it is not their ratio");
   a.head_dim = a.value_dim =
       f.integer("head_dim", 1, limits::kHeadDim, std::max<std::int64_t>(model.hidden / a.heads, 1));
+  a.causal = f.flag("causal", true);
+  a.subsequences = f.integer("subsequences", 1, 1024, 1);
+  if (a.subsequences > 1 && a.causal)
+    f.fail("subsequences", "causal attention in interleaved subsequences is not modelled",
+           "causal: false");
   return a;
 }
 

@@ -138,7 +138,18 @@ void projections_forward(Builder& b, const Model& model, const Attention& a);
 void projections_backward(Builder& b, const Model& model, const Attention& a);
 void rotary(Builder& b, const Model& model, const Attention& a, Phase phase);
 void context_exchange(Builder& b, const Attention& a, Phase phase);
+/// One attention kernel: scores of a head and the heads, the length of documents for its
+/// efficiency, queries.
+struct FlashWork {
+  double pairs = 0, heads = 0, length = 0, rows = 0;
+};
+void flash_kernel(Builder& b, const Attention& a, Phase phase, const FlashWork& work);
 void core_forward(Builder& b, const Attention& a, Phase phase);
 void core_backward(Builder& b, const Attention& a);
+
+// Attention over a context group (context_ops.cpp): kernels and exchanges of the method, and what
+// it holds beside the activations, in bytes.
+void context_core(Builder& b, const Attention& a, Phase phase);
+double context_buffer(Builder& b, const Attention& a);
 
 }  // namespace paceline::models::detail

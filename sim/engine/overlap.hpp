@@ -21,6 +21,7 @@ constexpr bool is_communication(Stream stream) {
     case Stream::Compute:
     case Stream::Tp:
     case Stream::Cp:
+    case Stream::CpOuter:
     case Stream::CopyIn:
     case Stream::CopyOut:
     case Stream::Host:

@@ -6,6 +6,7 @@
 
 #include "models/cost/collnet.hpp"
 #include "models/cost/memory.hpp"
+#include "sim/documents.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/lower/inner_tasks.hpp"
 
@@ -17,7 +18,23 @@ using models::OpKind;
 using models::Phase;
 
 Stream stream_of(const Op& op) {
-  return op.axis == models::GroupAxis::Tp ? Stream::Tp : Stream::Cp;
+  switch (op.axis) {
+    case models::GroupAxis::Tp:
+      return Stream::Tp;
+    case models::GroupAxis::Cp:
+    case models::GroupAxis::CpInner:
+      return Stream::Cp;
+    case models::GroupAxis::CpOuter:
+    case models::GroupAxis::Servers:
+      return Stream::CpOuter;
+  }
+  return Stream::Cp;
+}
+
+/// Share of an overlapped collective that is waited for all the same: user buffers expose the first
+/// chunk of tensor-parallel ones.
+double exposed_share(const CostContext& c, const Op& op) {
+  return op.axis == models::GroupAxis::Tp ? c.scenario->stack.tp_exposed : 0;
 }
 
 double op_seconds(const CostContext& c, const Op& op) {
@@ -76,7 +93,19 @@ void add_host(const CostContext& context, PassCost& cost, double host) {
 }  // namespace
 
 const models::CollectiveGroup& group_of(const CostContext& c, const Op& op) {
-  return op.axis == models::GroupAxis::Tp ? c.tp : c.cp;
+  switch (op.axis) {
+    case models::GroupAxis::Tp:
+      return c.tp;
+    case models::GroupAxis::Cp:
+      return c.cp;
+    case models::GroupAxis::CpInner:
+      return c.cp_inner;
+    case models::GroupAxis::CpOuter:
+      return c.cp_outer;
+    case models::GroupAxis::Servers:
+      return c.data.all;
+  }
+  return c.cp;
 }
 
 models::CollectiveChoice choice_of(const CostContext& c, const Op& op) {
@@ -95,8 +124,13 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
                                    s.attention, s.model, s.precision);
   using Names = std::array<std::string_view, 1>;
   c.tp = models::group_of(plan, s, Names{"tp"}, first_device);
-  c.cp = models::group_of(plan, s, Names{"cp"}, first_device);
+  const models::ContextGroups context = models::context_groups(plan, s, first_device);
+  c.cp = context.all;
+  c.cp_inner = context.inner;
+  c.cp_outer = context.outer;
   c.data = models::data_groups(plan, s, first_device);
+  if (s.batch.documents)
+    c.packs = std::make_shared<const std::vector<models::Window>>(typical_packs(s));
   c.nccl = &models::nccl_release(s.stack.nccl);
   c.overlap_slowdown = s.stack.overlap_slowdown.value_or(
       s.profiles[group].overlap_slowdown.value_or(s.cluster.groups[group].device.overlap_slowdown));
@@ -116,6 +150,15 @@ void add_tail(PassCost& cost, Part part, double seconds) {
 }
 
 PassCost& PassCost::operator+=(const PassCost& o) {
+  for (const AttentionUse& use : o.attention) {
+    const auto same = std::find_if(attention.begin(), attention.end(),
+                                   [&](const AttentionUse& u) { return u.core == use.core; });
+    if (same == attention.end()) {
+      attention.push_back(use);
+    } else {
+      same->count += use.count;
+    }
+  }
   append_inner(inner, o.inner, seconds);
   seconds += o.seconds;
   flops += o.flops;
@@ -123,6 +166,32 @@ PassCost& PassCost::operator+=(const PassCost& o) {
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += o.bytes[i];
   return *this;
 }
+
+namespace {
+
+/// Collectives of context parallelism beside the kernels of a list: a kernel beside them is slower,
+/// as one beside data-parallel communication is (sim/engine/overlap.hpp). Messages are not counted:
+/// they take a channel or two, and the attention of rings runs at the kernel's own rate (NeMo's
+/// long-sequence page: 298 to 320 TFLOP/s between rows of cp 1 to 32 on H100).
+class ContextTraffic {
+ public:
+  explicit ContextTraffic(double slowdown) : slowdown_(slowdown) {}
+  void add(Stream stream, double seconds) { left_[stream == Stream::Cp ? 0 : 1] += seconds; }
+  /// The time of a kernel of so many seconds; what travels goes on meanwhile.
+  double stretched(double seconds) {
+    const double busy = std::max(left_[0], left_[1]);
+    const double done = busy / slowdown_;  // of the kernel, when nothing travels any more
+    const double took = seconds <= done ? seconds * slowdown_ : busy + (seconds - done);
+    for (double& left : left_) left = std::max(0.0, left - took);
+    return busy > 0 ? took : seconds;
+  }
+
+ private:
+  double slowdown_;
+  std::array<double, 2> left_{};  ///< seconds, of Cp and CpOuter
+};
+
+}  // namespace
 
 TaskGraph inner_graph(const CostContext& context, const std::vector<Op>& ops) {
   TaskGraph graph;
@@ -136,7 +205,7 @@ TaskGraph inner_graph(const CostContext& context, const std::vector<Op>& ops) {
   std::vector<TaskId> deps;
   bool any = false;
   TaskId last = 0;
-  const double exposed = context.scenario->stack.tp_exposed;
+  ContextTraffic traffic(context.overlap_slowdown);
   const auto add = [&](Stream stream, TaskKind kind, double seconds, std::uint32_t origin) {
     if (any) deps.push_back(last);
     Task task;
@@ -155,15 +224,18 @@ TaskGraph inner_graph(const CostContext& context, const std::vector<Op>& ops) {
     if (op.kind == OpKind::Collective && op.beside == 0) {
       last = add(stream_of(op), TaskKind::Collective, seconds, i);
     } else if (op.kind == OpKind::Collective) {
-      last = add(stream_of(op), TaskKind::Collective, exposed * seconds, i);
+      const double exposed = exposed_share(context, op);
+      if (exposed > 0) last = add(stream_of(op), TaskKind::Collective, exposed * seconds, i);
       const TaskId rest = add(stream_of(op), TaskKind::Collective, (1 - exposed) * seconds, i);
+      if (op.axis != models::GroupAxis::Tp && op.collective != models::CollectiveOp::SendRecv)
+        traffic.add(stream_of(op), seconds);
       pending.push_back({op.beside, rest});
     } else {
       for (const Pending& p : pending) {
         if (p.left == 0) deps.push_back(p.task);
       }
       std::erase_if(pending, [](const Pending& p) { return p.left == 0; });
-      last = add(Stream::Compute, TaskKind::Kernel, seconds, i);
+      last = add(Stream::Compute, TaskKind::Kernel, traffic.stretched(seconds), i);
       for (Pending& p : pending) --p.left;
     }
   }
@@ -212,6 +284,7 @@ std::size_t kernels(const std::vector<Op>& ops) {
 
 models::LayerShape shape_of(const CostContext& context, const Slice& slice) {
   models::LayerShape shape = models::layer_shape(*context.scenario);
+  shape.packs = context.packs.get();
   shape.tokens *= slice.share();
   shape.slice_begin = slice.begin;
   shape.slice_end = slice.end;
@@ -241,6 +314,34 @@ PassCost backward_cost(const CostContext& context, const models::Layer& layer,
 }
 
 }  // namespace
+
+double core_seconds(const CostContext& context, const models::Layer& layer,
+                    const AttentionCore& core, const std::vector<models::Window>& packs) {
+  models::LayerShape shape = models::layer_shape(*context.scenario);
+  shape.packs = &packs;
+  const auto seconds = [&](Phase phase) {
+    std::vector<Op> ops;
+    if (!shape.context.method->traits.pooled) {
+      models::append_core(ops, layer, shape, phase);
+    } else if (phase == Phase::Forward) {
+      models::append_forward(ops, context.scenario->model, layer, shape);
+    } else {
+      models::append_backward(ops, context.scenario->model, layer, shape);
+      if (core.role == Role::Input) ops = half_of(ops, false);
+    }
+    return evaluate(context, ops).seconds;
+  };
+  switch (core.role) {
+    case Role::Forward:
+    case Role::Recompute:
+      return seconds(Phase::Forward);
+    case Role::Backward:
+    case Role::Input:
+      return seconds(Phase::Input) + (core.recomputed ? seconds(Phase::Forward) : 0);
+    default:
+      return 0;
+  }
+}
 
 PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed,
                     Role role, const Slice& slice) {

@@ -19,11 +19,14 @@ struct CostContext {
   const models::Scenario* scenario = nullptr;
   models::KernelModel kernels;
   models::CollectiveGroup tp, cp;
-  models::DataGroups data;  ///< ranks that hold the same parameters
+  models::CollectiveGroup cp_inner, cp_outer;  ///< parts of cp
+  models::DataGroups data;                     ///< ranks that hold the same parameters
   const models::NcclRelease* nccl = nullptr;
   double overlap_slowdown = 1;  ///< of kernels beside communication
-  bool keep_inner = false;      ///< record the pieces of passes
-  bool each_kernel = false;     ///< with keep_inner: a piece for every kernel
+  /// The documents passes are costed with (LayerShape::packs); null without.
+  std::shared_ptr<const std::vector<models::Window>> packs;
+  bool keep_inner = false;   ///< record the pieces of passes
+  bool each_kernel = false;  ///< with keep_inner: a piece for every kernel
 };
 CostContext cost_context(const models::Scenario& scenario, const models::Plan& plan,
                          int first_device);
@@ -52,7 +55,8 @@ struct PassCost {
   PartSeconds parts{};  ///< adds up to seconds
   std::array<double, kStreams> bytes{};
   double flops = 0;
-  std::vector<InnerTask> inner;  ///< in order; only with CostContext::keep_inner
+  std::vector<InnerTask> inner;         ///< in order; only with CostContext::keep_inner
+  std::vector<AttentionUse> attention;  ///< only with CostContext::packs
   PassCost& operator+=(const PassCost& other);
 };
 
@@ -82,6 +86,22 @@ struct Slice {
 /// the input gradient where the backward is split.
 PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed,
                     Role role, const Slice& slice = {});
+
+/// The attention of one kind of layer in one role.
+struct AttentionCore {
+  std::size_t kind = 0;  ///< of Model::kinds
+  Role role = Role::Forward;
+  bool recomputed = false;
+  std::size_t id() const { return (2 * kind + (recomputed ? 1 : 0)) * kRoles + index_of(role); }
+  static AttentionCore of(std::size_t id) {
+    return {id / kRoles / 2, static_cast<Role>(id % kRoles), id / kRoles % 2 == 1};
+  }
+  static std::size_t ids(std::size_t kinds) { return 2 * kinds * kRoles; }
+};
+/// Its seconds with other documents than those of the context, between the projections; of a method
+/// whose exchanges run beside the rest of the layer, those of the whole layer.
+double core_seconds(const CostContext& context, const models::Layer& layer,
+                    const AttentionCore& core, const std::vector<models::Window>& packs);
 
 /// Embedding or head, of the head one of `shares` equal parts of the vocabulary.
 PassCost end_cost(const CostContext& context, bool head, Role role, const Slice& slice = {},

@@ -15,9 +15,7 @@ using models::Stage;
 void add_scale_loss(const CostContext& context, PassCost& cost) {
   const Scenario& s = *context.scenario;
   if (s.stack.scale_loss <= 0) return;
-  const double nodes = std::max(1.0, static_cast<double>(s.parallel.world_size()) /
-                                         s.cluster.groups.front().devices_per_node);
-  const double extra = cost.seconds * s.stack.scale_loss * std::log2(nodes);
+  const double extra = cost.seconds * (scale_loss_factor(s) - 1);
   add_tail(cost, Part::Straggler, extra);
 }
 
@@ -70,6 +68,10 @@ class LayerTable {
       entry.cost[r] =
           layer_cost(*context_, layer, recomputed, work_role(role), needs_->slices[slice]);
       add_scale_loss(*context_, entry.cost[r]);
+      if (context_->packs != nullptr) {
+        const AttentionCore core{kind, work_role(role), recomputed};
+        entry.cost[r].attention = {{static_cast<std::uint16_t>(core.id()), 1}};
+      }
     });
     entry.part = make_part(*graph_, "layer", entry.cost, *needs_);
     const double parameters =
@@ -281,6 +283,12 @@ std::vector<Slice> equal_slices(int count, std::int64_t sequence) {
 
 }  // namespace
 
+double scale_loss_factor(const Scenario& s) {
+  const double nodes = std::max(1.0, static_cast<double>(s.parallel.world_size()) /
+                                         s.cluster.groups.front().devices_per_node);
+  return 1 + s.stack.scale_loss * std::log2(nodes);
+}
+
 WorkNeeds work_needs(const Program& program, std::int64_t sequence) {
   WorkNeeds needs;
   needs.forward_only = true;
@@ -306,6 +314,7 @@ std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& co
   segment.bytes = cost.bytes;
   segment.flops = cost.flops;
   segment.seconds = cost.seconds;
+  segment.attention = cost.attention;
   for (const InnerTask& task : cost.inner) {
     if (task.stream == Stream::Compute || task.finish <= task.start) continue;
     segment.inner.push_back({task.stream, task.name, task.start, task.finish, task.sent});

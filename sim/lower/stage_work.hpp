@@ -59,6 +59,9 @@ struct HeldStage {
 std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
                                    const std::vector<HeldStage>& held, const WorkNeeds& needs);
 
+/// What jitter and stragglers of a machine of many nodes multiply the time of every pass with.
+double scale_loss_factor(const models::Scenario& scenario);
+
 std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& cost);
 
 }  // namespace paceline::sim

@@ -137,7 +137,7 @@ TEST_CASE("tensor parallelism divides the matrix work of a layer evenly", "[laye
 
 TEST_CASE("context parallelism divides the work of a sequence evenly", "[layer]") {
   const Scenario one = small_gpt(kFlash);
-  const Scenario s = small_gpt("parallel: {cp: 4}\n" + kFlash);
+  const Scenario s = small_gpt("parallel: {cp: 4, context: all-gather}\n" + kFlash);
   CHECK(matrix_flops(forward_of(s)) == Approx(matrix_flops(forward_of(one)) / 4));
   CHECK(matrix_flops(backward_of(s)) == Approx(matrix_flops(backward_of(one)) / 4));
   // Keys and values of the whole sequence, 2 B each; their gradients go back the same way.
@@ -203,7 +203,8 @@ TEST_CASE("grouped-query attention narrows keys and values, never below one head
   CHECK(named(forward_of(small_gpt(model)), "QKV").n == 1024 + 2 * 4 * 64);
   CHECK(named(forward_of(small_gpt(model + "parallel: {tp: 2}")), "QKV").n == 512 + 2 * 2 * 64);
   CHECK(named(forward_of(small_gpt(model + "parallel: {tp: 8}")), "QKV").n == 128 + 2 * 64);
-  const Op gathered = named(forward_of(small_gpt(model + "parallel: {cp: 2}")), "gather KV");
+  const Op gathered =
+      named(forward_of(small_gpt(model + "parallel: {cp: 2, context: all-gather}")), "gather KV");
   CHECK(gathered.bytes == Approx(2 * 2 * kB * kS * 4 * 64));
 }
 

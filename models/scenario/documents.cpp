@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/scenario/documents.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+
+#include "base/message.hpp"
+
+namespace paceline::models {
+namespace {
+
+using base::Fields;
+using base::Named;
+
+constexpr std::int64_t kMaxLength = std::int64_t{1} << 27;
+constexpr std::size_t kMaxLengths = 1'000'000;
+constexpr std::size_t kMaxFileBytes = 32U << 20;
+constexpr int kMaxSteps = 1'000'000;
+constexpr double kMaxLengthSigma = 5;
+
+enum class KindName { Fixed, Lognormal, LongTail, File };
+constexpr std::array<Named<KindName>, 4> kKinds{{{"fixed", KindName::Fixed},
+                                                 {"lognormal", KindName::Lognormal},
+                                                 {"long-tail", KindName::LongTail},
+                                                 {"file", KindName::File}}};
+constexpr std::array<Named<Packing>, 4> kPackings{{{"sequential", Packing::Sequential},
+                                                   {"first-fit", Packing::FirstFit},
+                                                   {"split", Packing::Split},
+                                                   {"chunks", Packing::Chunks}}};
+
+/// What a window cannot hold: where it stands, and what would do.
+struct TooLong {
+  bool whole = true;  ///< the packing does not cut
+  std::int64_t tokens = 0;
+  void check(std::int64_t length, const std::string& where) const {
+    if (!whole || length <= tokens) return;
+    throw base::Error(
+        where,
+        "a document of " + std::to_string(length) +
+            " tokens is longer than the window, batch.sequence = " + std::to_string(tokens),
+        "batch.sequence of " + std::to_string(length) + " or more, or packing: split or chunks");
+  }
+};
+
+/// One length a line; empty lines and lines that begin with '#' are skipped.
+std::vector<std::int64_t> read_lengths(const std::string& path, const TooLong& limit) {
+  const std::string text = base::read_file(path, kMaxFileBytes);
+  std::vector<std::int64_t> lengths;
+  std::size_t begin = 0;
+  for (int line = 1; begin < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view word(text.data() + begin, end - begin);
+    begin = end + 1;
+    const std::size_t from = word.find_first_not_of(" \t\r");
+    if (from == std::string_view::npos || word[from] == '#') continue;
+    word = word.substr(from, word.find_last_not_of(" \t\r") - from + 1);
+    const std::string where =
+        base::one_line(path) + ":" + std::to_string(line) + ":" + std::to_string(from + 1);
+    lengths.push_back(base::parse_integer(word, where, 1, kMaxLength));
+    limit.check(lengths.back(), where);
+  }
+  return lengths;
+}
+
+std::vector<std::int64_t> listed_lengths(Fields& fields, const TooLong& limit) {
+  std::vector<std::int64_t> lengths;
+  for (const base::Value& item : fields.list("lengths")) {
+    const std::string where = fields.where(item, "lengths");
+    if (item.kind != base::Value::Kind::Scalar || item.quoted)
+      throw base::Error(where, "expected a number of tokens", "a whole number without quotes");
+    lengths.push_back(base::parse_integer(item.text, where, 1, kMaxLength));
+    limit.check(lengths.back(), where);
+  }
+  return lengths;
+}
+
+void check_count(Fields& fields, std::string_view key, std::size_t count) {
+  if (count == 0) fields.fail(key, "holds no length", "one number of tokens a line, or a list");
+  if (count > kMaxLengths)
+    fields.fail(key, "holds " + std::to_string(count) + " lengths",
+                std::to_string(kMaxLengths) + " at most");
+}
+
+/// Of random lengths: none is longer than a window that is not cut.
+void read_range(Fields& fields, Documents& d, const TooLong& limit) {
+  d.shortest = fields.integer("shortest", 1, kMaxLength, d.shortest);
+  d.longest = fields.integer("longest", 1, kMaxLength, std::max(limit.tokens, d.shortest));
+  limit.check(d.longest, fields.where("longest"));
+  limit.check(d.shortest, fields.where("shortest"));
+  if (d.shortest > d.longest)
+    fields.fail("shortest",
+                std::to_string(d.shortest) + " is above longest = " + std::to_string(d.longest));
+}
+
+}  // namespace
+
+Documents read_documents(Fields fields, const std::string& folder, std::int64_t tokens) {
+  Documents d;
+  const auto kind = fields.choice<KindName>("kind", kKinds);
+  d.packing = fields.choice<Packing>("packing", kPackings, Packing::Sequential);
+  const TooLong limit{d.packing == Packing::Sequential || d.packing == Packing::FirstFit, tokens};
+  switch (kind) {
+    case KindName::Fixed:
+      d.kind = DocumentKind::Fixed;
+      d.lengths = listed_lengths(fields, limit);
+      check_count(fields, "lengths", d.lengths.size());
+      break;
+    case KindName::File: {
+      d.kind = DocumentKind::Drawn;
+      const std::filesystem::path file(fields.text("file"));
+      d.lengths = read_lengths(
+          (file.is_absolute() ? file : std::filesystem::path(folder) / file).string(), limit);
+      check_count(fields, "file", d.lengths.size());
+      break;
+    }
+    case KindName::Lognormal:
+      d.kind = DocumentKind::Lognormal;
+      d.median = fields.number("median", 1, static_cast<double>(kMaxLength));
+      d.sigma = fields.number("sigma", 0, kMaxLengthSigma);
+      read_range(fields, d, limit);
+      break;
+    case KindName::LongTail:
+      d.kind = DocumentKind::LongTail;
+      d.shape = fields.number("shape", 0.1, 1000);
+      fields.at("shortest");
+      read_range(fields, d, limit);
+      break;
+  }
+  d.seed = static_cast<std::uint64_t>(
+      fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
+  d.steps = static_cast<int>(fields.integer("steps", 1, kMaxSteps, 200));
+  fields.done();
+  return d;
+}
+
+std::string_view to_text(Packing packing) {
+  for (const auto& [name, value] : kPackings)
+    if (value == packing) return name;
+  return "";
+}
+
+}  // namespace paceline::models
