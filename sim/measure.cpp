@@ -92,7 +92,8 @@ void measure_bubble(const TaskGraph& graph, const Timeline& timeline,
   std::vector<LaneSpan> spans(graph.lanes.size());
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    const bool inner = task.stream == Stream::Tp || task.stream == Stream::Cp;
+    const bool inner =
+        task.stream == Stream::Tp || task.stream == Stream::Cp || task.stream == Stream::Ep;
     const bool own = task.stream == Stream::Compute &&
                      (task.kind == TaskKind::Action || task.kind == TaskKind::Kernel);
     if (!inner && !own) continue;

@@ -309,7 +309,10 @@ constexpr std::string_view kPlacedKeys[] = {
     "schedule.skip",     "schedule.pools",  "schedule.memory_limit",
     "schedule.file",     "attention",       "precision",
     "schedule.dispatch", "recompute",       "jitter",
-    "foreign",           "offload",         "optimizer"};
+    "foreign",           "offload",         "optimizer",
+    "parallel.order",    "parallel.shard",  "parallel.sequence_parallel",
+    "moe.dispatcher",    "moe.node_limit",  "moe.overlap",
+    "moe.capacity"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {
@@ -361,6 +364,11 @@ Scenario read_scenario(const base::Document& document) {
   if (fields.has("costs")) s.costs = read_costs(fields.map("costs"));
   if (fields.has("foreign")) s.foreign = read_foreign(fields.map("foreign"));
   if (fields.has("offload")) s.offload = read_offload(fields.map("offload"));
+  if (fields.has("moe")) {
+    if (!has_experts(s.model))
+      fields.fail("moe", "needs a mixture-of-experts model", "leave it out");
+    s.moe = read_moe(fields.map("moe"));
+  }
   read_compression(fields);
   if (fields.has("jitter")) {
     s.jitter = read_jitter(fields.map("jitter"), folder_of(document.file), s.parallel.world_size());

@@ -13,16 +13,17 @@
 /// models/cost/kernel.hpp says what they take.
 namespace paceline::models {
 
-enum class OpKind : std::uint8_t { Gemm, BatchedGemm, Attention, Stream, Collective };
+enum class OpKind : std::uint8_t { Gemm, BatchedGemm, GroupedGemm, Attention, Stream, Collective };
 enum class Phase : std::uint8_t { Forward, Input, Weight };  ///< forward, input and weight gradient
-enum class GroupAxis : std::uint8_t { Tp, Cp };
+enum class GroupAxis : std::uint8_t { Tp, Cp, Ep, Etp };
 
 struct Op {
   std::string_view name;
   OpKind kind = OpKind::Stream;
   Phase phase = Phase::Forward;
   Precision precision = Precision::Bf16;
-  // Gemm: C[m,n] (+)= A[m,k] B[k,n]. BatchedGemm: `count` of them, strided.
+  // Gemm: C[m,n] (+)= A[m,k] B[k,n]. BatchedGemm: `count` of them, strided. GroupedGemm: `count` of
+  // them in one launch, each with a weight of its own.
   double m = 0, n = 0, k = 0;
   double count = 1;
   bool accumulates = false;  ///< output read and written in fp32 (fused gradient accumulation)
@@ -43,6 +44,18 @@ struct Op {
   CollectiveOp collective = CollectiveOp::AllReduce;
   GroupAxis axis = GroupAxis::Tp;
   int beside = 0;  ///< runs beside this many following operations; 0 = exposed
+  /// An exchange in two steps, where above 0: bytes a rank sends over the network and over the device
+  /// link of its domain, at the same time. `bytes` then only says how much is exchanged.
+  double across = 0, inside = 0;
+};
+
+/// How the experts of a layer are spread and fed, see models/scenario/moe.hpp.
+struct ExpertShape {
+  int ep = 1, etp = 1;
+  int nodes = 1;  ///< device-link domains the ep group spans
+  double load = 1;  ///< tokens a rank computes over its equal share of those routed
+  MoeSettings settings;
+  int ranks() const { return ep * etp; }  ///< that share one set of experts
 };
 
 /// What a layer is computed with: everything its kernels depend on beyond the layer itself.
@@ -59,6 +72,7 @@ struct LayerShape {
   double element = 2;          ///< bytes of an activation: 4 under fp32, 2 otherwise
   std::string_view attention;  ///< kernel id
   const Stack* stack = nullptr;
+  ExpertShape experts;
 };
 LayerShape layer_shape(const Scenario& scenario);
 /// Bytes of one element of the activations between layers: FP8 runs keep them in 16 bits.

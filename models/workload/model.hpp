@@ -94,6 +94,15 @@ struct Model {
   std::vector<std::string> notes;
 };
 
+bool has_experts(const Model& model);
+/// Parameters of the routed experts of one layer: those that expert parallelism deals out.
+std::int64_t routed_parameters(const Model& model, const Layer& layer);
+/// Of one layer on one rank: routed experts over the ranks that share them, the rest over tp.
+struct HeldParameters {
+  double dense = 0, experts = 0;
+  double sum() const { return dense + experts; }
+};
+HeldParameters held_parameters(const Model& model, const Layer& layer, int tp, int expert_ranks);
 /// Parameters of one layer, of its part that every token uses, and of the parts of the ends.
 std::int64_t layer_parameters(const Model& model, const Layer& layer);
 std::int64_t active_layer_parameters(const Model& model, const Layer& layer);
