@@ -129,7 +129,9 @@ std::vector<int> deal_layers(const Scenario& s, int layers, int stages) {
 std::vector<int> stage_layers(const Scenario& s) {
   const int layers = static_cast<int>(s.model.layers.size());
   const std::int64_t stages = std::int64_t{s.parallel.pp} * s.schedule.chunks;
-  if (stages > layers && s.parallel.stage_layers.empty() && !s.costs) {
+  const bool ends_count = s.stack.partition == Partition::EmbeddingAndHead &&
+                          (layers + 2) % stages == 0;  // a stage may hold an end alone
+  if (stages > layers && !ends_count && s.parallel.stage_layers.empty() && !s.costs) {
     throw Error(where(s, "parallel.pp"),
                 "pp*chunks = " + std::to_string(stages) + " stages for " + std::to_string(layers) +
                     " layers",
