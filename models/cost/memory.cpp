@@ -51,13 +51,25 @@ double largest_matrix(const Scenario& s, const Layer& layer) {
          (layer.mlp.gated ? 2 : 1) / s.parallel.tp;
 }
 
+/// Multi-token-prediction layers run on the last stage.
+int prediction_layers(const Scenario& s, const Stage& stage) {
+  return stage.head ? s.model.prediction_layers : 0;
+}
+
+/// Calls f with every layer of the stage, those of multi-token prediction last.
+template <class F>
+void each_layer(const Scenario& s, const Stage& stage, const F& f) {
+  for (int i = 0; i < stage.layers; ++i) f(layer_at(s.model, stage, i), i);
+  for (int i = 0; i < prediction_layers(s, stage); ++i) f(last_layer(s.model), stage.layers + i);
+}
+
 double stage_activation(const Scenario& s, const Stage& stage) {
   double sum = 0;
-  for (int i = 0; i < stage.layers; ++i) {
-    sum +=
-        recomputes(s, i) ? checkpoint_bytes(s) : activation_bytes(s, layer_at(s.model, stage, i));
-  }
-  return sum;
+  each_layer(s, stage, [&](const Layer& layer, int i) {
+    sum += recomputes(s, i) ? checkpoint_bytes(s) : activation_bytes(s, layer);
+  });
+  // Of a prediction layer also the two inputs that it joins.
+  return sum + 2 * prediction_layers(s, stage) * checkpoint_bytes(s);
 }
 
 }  // namespace
@@ -176,11 +188,10 @@ double checkpoint_bytes(const Scenario& s) {
 
 HeldParameters held_parameters(const Scenario& s, const Stage& stage) {
   double experts = 0;
-  for (int i = 0; i < stage.layers; ++i) {
-    const Layer& layer = layer_at(s.model, stage, i);
+  each_layer(s, stage, [&](const Layer& layer, int) {
     if (layer.experts.count > 0)
       experts += static_cast<double>(routed_parameters(s.model, layer));
-  }
+  });
   const double all = stage_parameters(s, stage);
   if (experts == 0) return {all, 0};
   const double held = experts / (double{1} * s.parallel.ep * s.parallel.etp);
@@ -201,11 +212,14 @@ DataRanks shard_ranks(const Scenario& s) {
 
 double stage_parameters(const Scenario& s, const Stage& stage) {
   double sum = 0, experts = 0;
-  for (int i = 0; i < stage.layers; ++i) {
-    const Layer& layer = layer_at(s.model, stage, i);
+  each_layer(s, stage, [&](const Layer& layer, int) {
     const std::int64_t routed = layer.experts.count > 0 ? routed_parameters(s.model, layer) : 0;
     sum += static_cast<double>(layer_parameters(s.model, layer) - routed);
     experts += static_cast<double>(routed);
+  });
+  if (const int more = prediction_layers(s, stage); more > 0) {
+    sum += static_cast<double>(more * (prediction_layer_parameters(s.model) -
+                                       layer_parameters(s.model, last_layer(s.model))));
   }
   if (stage.embedding) sum += static_cast<double>(embedding_parameters(s.model));
   if (stage.head) {
@@ -289,7 +303,7 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   if (stage.head) {
     const double vocab =
         static_cast<double>(s.model.vocab) / (s.stack.sharded_logits ? s.parallel.tp : 1);
-    m.logits = plan.tokens * vocab * s.stack.logit_bytes;
+    m.logits = plan.tokens * vocab * s.stack.logit_bytes * (1 + s.model.prediction_layers);
     m.kept_for_weights += plan.tokens * vocab * activation_element(s.precision);
   }
   return m;

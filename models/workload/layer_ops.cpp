@@ -210,6 +210,25 @@ void append_head(std::vector<Op>& ops, const Model& model, std::int64_t vocabula
   b.stream("final norm", phase, norm_bytes(b, false) * b.outside(h), norm);
 }
 
+void append_prediction(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
+                       Phase phase) {
+  Builder b(ops, shape);
+  const auto h = static_cast<double>(model.hidden);
+  const bool forward = phase == Phase::Forward;
+  const Elements norm = b.rows_outside(norm_kernel(model), h);
+  if (!forward) append_head(ops, model, model.vocab, shape, phase);
+  for (int i = 0; i < 2; ++i)
+    b.stream("prediction norm", phase, norm_bytes(b, forward) * b.outside(h), norm);
+  enter_forward(b, 2 * h, "gather X");
+  if (forward) {
+    b.gemm("prediction join", phase, b.tokens(), h / b.t(), 2 * h, shape.precision);
+    append_head(ops, model, model.vocab, shape, phase);
+  } else {
+    column_parallel_backward(b, "prediction join dX", "prediction join dW", 2 * h, h / b.t(),
+                             shape.precision);
+  }
+}
+
 double matrix_flops(const std::vector<Op>& ops) {
   double sum = 0;
   for (const Op& op : ops) {

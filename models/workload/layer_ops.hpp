@@ -95,6 +95,11 @@ void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape
 void append_head(std::vector<Op>& ops, const Model& model, std::int64_t vocab,
                  const LayerShape& shape, Phase phase);
 
+/// Beside the layer itself, a multi-token-prediction layer: norms of its two inputs, the projection of
+/// both to one, and a head of its own with its loss (DeepSeek-V3, arXiv 2412.19437, section 2.2).
+void append_prediction(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
+                       Phase phase);
+
 /// Matrix FLOPs of a list: GEMMs and attention, multiply-add as two.
 double matrix_flops(const std::vector<Op>& ops);
 

@@ -114,6 +114,10 @@ std::int64_t head_parameters(const Model& model);
 std::int64_t total_parameters(const Model& model, bool with_prediction_layers = false);
 /// Those one token uses: the total without the routed experts it is not sent to.
 std::int64_t active_parameters(const Model& model);
+/// The kind that multi-token-prediction layers have, too.
+inline const Layer& last_layer(const Model& model) {
+  return model.kinds[static_cast<std::size_t>(model.layers.back())];
+}
 /// One multi-token-prediction layer: a layer of the last kind, the projection of the two inputs and
 /// three norms (DeepSeek-V3, section 2.2). Its embedding and head are those of the model.
 std::int64_t prediction_layer_parameters(const Model& model);

@@ -351,4 +351,13 @@ PassCost end_cost(const CostContext& context, bool head, Role role, const Slice&
   return evaluate(context, ops);
 }
 
+PassCost prediction_cost(const CostContext& context, Role role, const Slice& slice) {
+  const bool forward = role == Role::Forward || role == Role::Recompute;
+  std::vector<Op> ops;
+  models::append_prediction(ops, context.scenario->model, shape_of(context, slice),
+                            forward ? Phase::Forward : Phase::Input);
+  if (role == Role::Input || role == Role::Weight) ops = half_of(ops, role == Role::Weight);
+  return evaluate(context, ops);
+}
+
 }  // namespace paceline::sim

@@ -96,4 +96,7 @@ PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool
 PassCost end_cost(const CostContext& context, bool head, Role role, const Slice& slice = {},
                   int shares = 1);
 
+/// What a multi-token-prediction layer takes beside the layer it is.
+PassCost prediction_cost(const CostContext& context, Role role, const Slice& slice = {});
+
 }  // namespace paceline::sim

@@ -174,6 +174,35 @@ void keep_whole(const CostContext& context, const WorkNeeds& needs, const Costs&
   });
 }
 
+/// The layers of multi-token prediction with their joins and heads; embedding and head are those of
+/// the model.
+void add_predictions(TaskGraph& graph, const Stage& stage, std::size_t slice,
+                     const WorkNeeds& needs, LayerTable& table, SliceWork& work, Costs& sum) {
+  const CostContext& context = *table.context();
+  const Scenario& s = *context.scenario;
+  const auto kind = static_cast<std::size_t>(s.model.layers.back());
+  for (int i = 0; i < s.model.prediction_layers; ++i) {
+    const LayerTable::Entry& entry =
+        table.get(slice, kind, models::recomputes(s, stage.layers + i));
+    work.parts.push_back(entry.part);
+    Costs costs;
+    for_each_role(needs, [&](Role role, std::size_t r) {
+      costs[r] = prediction_cost(context, work_role(role), needs.slices[slice]);
+      add_scale_loss(context, costs[r]);
+      sum[r] += entry.cost[r];
+      sum[r] += costs[r];
+    });
+    PassPart part = make_part(graph, "prediction", costs, needs);
+    const double own =
+        static_cast<double>(models::prediction_layer_parameters(s.model) -
+                            models::layer_parameters(s.model, models::last_layer(s.model))) /
+        s.parallel.tp;
+    part.gather_bytes.dense = own * models::state_bytes(s).weight;
+    part.reduce_bytes.dense = own * models::element_bytes(s.stack.gradient_reduce);
+    work.parts.push_back(std::move(part));
+  }
+}
+
 SliceWork build_slice(TaskGraph& graph, const Stage& stage, std::size_t slice,
                       const WorkNeeds& needs, LayerTable& table) {
   const CostContext& context = *table.context();
@@ -189,6 +218,7 @@ SliceWork build_slice(TaskGraph& graph, const Stage& stage, std::size_t slice,
     for (std::size_t r = 0; r < kRoles; ++r) sum[r] += entry.cost[r];
   }
   if (stage.head) add_end(graph, context, needs, needs.slices[slice], work, sum, true);
+  if (stage.head) add_predictions(graph, stage, slice, needs, table, work, sum);
   add_whole(graph, needs, sum, work);
   keep_whole(context, needs, sum, work);
   return work;
