@@ -43,9 +43,9 @@ double matrix_parameters(const Model& model, const Layer& layer) {
 /// Largest weight of a layer on a rank: its gradient exists in a buffer of its own before it joins
 /// the accumulated one.
 double largest_matrix(const Scenario& s, const Layer& layer) {
-  if (layer.experts.count > 0) {  // the gradients of a rank's experts come out of one launch
-    return static_cast<double>(s.model.hidden * layer.experts.width * layer.experts.count) *
-           (layer.mlp.gated ? 2 : 1) / s.parallel.ep / s.parallel.etp;
+  if (layer.experts.count > 0) {  // each expert's weights are matrices of their own
+    return static_cast<double>(s.model.hidden * layer.experts.width) *
+           (layer.mlp.gated ? 2 : 1) / s.parallel.etp;
   }
   return static_cast<double>(s.model.hidden) * static_cast<double>(layer.mlp.width) *
          (layer.mlp.gated ? 2 : 1) / s.parallel.tp;

@@ -227,3 +227,40 @@ TEST_CASE("an unequal share of tokens is waited for, and shows as straggler", "[
   for (const double seconds : skewed.result.breakdown) sum += seconds;
   CHECK(sum == Approx(skewed.result.step_time));
 }
+
+TEST_CASE("pairs of passes hide exchanges: faster than one after the other, not than the kernels",
+          "[moe]") {
+  for (const std::string schedule : {"{name: interleaved-1f1b, chunks: 2}", "1f1b"}) {
+    const std::string layout =
+        "parallel: {pp: 2, ep: 8}\nschedule: " + schedule + "\nstack: {name: generic, nccl: '2.21'}\n";
+    const sim::Prediction alone = sim::predict(small_moe(layout));
+    const sim::Prediction paired = sim::predict(small_moe(layout + "moe: {overlap: 1f1b}"));
+    const auto part = [](const sim::Prediction& p, sim::Part which) {
+      return p.result.breakdown[static_cast<std::size_t>(which)];
+    };
+    CHECK(paired.result.step_time < alone.result.step_time);
+    CHECK(part(paired, sim::Part::ExposedEp) < part(alone, sim::Part::ExposedEp));
+    CHECK(part(paired, sim::Part::Compute) >= part(alone, sim::Part::Compute) * (1 - 1e-9));
+    double sum = 0;
+    for (const double seconds : paired.result.breakdown) sum += seconds;
+    CHECK(sum == Approx(paired.result.step_time));
+    CHECK(paired.result.traffic_bytes == alone.result.traffic_bytes);
+  }
+}
+
+TEST_CASE("experts take part in the memory by their share, gradients in edp", "[moe]") {
+  const auto states = [](const std::string& more) {
+    const Scenario s = small_moe(more);
+    const Plan plan = make_plan(s);
+    const StageMemory m = stage_memory(s, plan, plan.stages.front());
+    return std::pair{m, held_parameters(s, plan.stages.front())};
+  };
+  const auto [one, held1] = states("parallel: {ep: 1, zero: 1}");
+  const auto [eight, held8] = states("parallel: {ep: 8, zero: 1}");
+  CHECK(held8.experts == Approx(held1.experts / 8));
+  CHECK(held8.dense == Approx(held1.dense));
+  // 12 bytes of states each, over the 16 ranks or the 2 that hold the same experts.
+  CHECK(one.optimizer == Approx(12 * (held1.dense + held1.experts) / 16));
+  CHECK(eight.optimizer == Approx(12 * (held8.dense / 16 + held8.experts / 2)));
+  CHECK(one.activation == Approx(eight.activation));  // as many rows as tokens, wherever they go
+}
