@@ -5,10 +5,10 @@
 #include "sim/foreign.hpp"
 #include "sim/lower/stage_times.hpp"
 #include "sim/offload.hpp"
+#include "sim/overlap_batches.hpp"
 #include "sim/predict.hpp"
 #include "sim/program_file.hpp"
 #include "sim/repeat.hpp"
-#include "sim/overlap_batches.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "sim/steady.hpp"
 #include "sim/updates.hpp"
@@ -96,10 +96,10 @@ void pair_passes(const models::Scenario& scenario, Program& program) {
   };
   if (std::any_of(program.order.begin(), program.order.end(), paired)) return;
   if (overlap_batches(program)) return;
-  throw base::Error(models::where(scenario, "moe.overlap"),
-                    "1f1b pairs forwards with backwards, which " + scenario.schedule.name +
-                        " does not alternate",
-                    "schedule 1f1b, interleaved-1f1b, dualpipe or dualpipev");
+  throw base::Error(
+      models::where(scenario, "moe.overlap"),
+      "1f1b pairs forwards with backwards, which " + scenario.schedule.name + " does not alternate",
+      "schedule 1f1b, interleaved-1f1b, dualpipe or dualpipev");
 }
 
 /// The key a schedule's complaint is about: an option it names, if the scenario sets it, or else

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "models/cost/memory.hpp"
+#include "models/workload/expert_load.hpp"
 #include "models/workload/layer_ops.hpp"
 
 namespace paceline::sim {
@@ -190,7 +191,22 @@ void warn_uncalibrated(const models::Scenario& s, const TaskGraph& graph, Result
   }
 }
 
+void warn_dropped(const models::Scenario& s, Result& result) {
+  if (s.moe.capacity <= 0) return;
+  for (const models::Layer& layer : s.model.kinds) {
+    const models::Experts& e = layer.experts;
+    if (e.count == 0) continue;
+    const double dropped =
+        models::expert_load(s.moe, e.count, e.per_token, s.parallel.ep).dropped();
+    if (dropped < 1e-6) return;
+    result.warnings.push_back("moe.capacity drops " + base::format_fixed(100 * dropped, 1) +
+                              " % of what the router sends to experts");
+    return;
+  }
+}
+
 void add_warnings(const models::Scenario& s, Result& result) {
+  warn_dropped(s, result);
   if (result.mfu > 1) {
     result.warnings.push_back(
         "MFU above 100 %: the times given under costs are shorter than the "

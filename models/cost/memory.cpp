@@ -44,8 +44,8 @@ double matrix_parameters(const Model& model, const Layer& layer) {
 /// the accumulated one.
 double largest_matrix(const Scenario& s, const Layer& layer) {
   if (layer.experts.count > 0) {  // each expert's weights are matrices of their own
-    return static_cast<double>(s.model.hidden * layer.experts.width) *
-           (layer.mlp.gated ? 2 : 1) / s.parallel.etp;
+    return static_cast<double>(s.model.hidden * layer.experts.width) * (layer.mlp.gated ? 2 : 1) /
+           s.parallel.etp;
   }
   return static_cast<double>(s.model.hidden) * static_cast<double>(layer.mlp.width) *
          (layer.mlp.gated ? 2 : 1) / s.parallel.tp;
@@ -165,8 +165,7 @@ double weight_gradient_bytes(const Scenario& s, const Layer& layer) {
   const double gate = layer.mlp.gated ? 2 : 1;
   const double ffn = static_cast<double>(layer.mlp.width) / t;
   const double outside = 4 * h / (shape.sequence_parallel ? t : 1);
-  const double dense =
-      shape.element * shape.tokens * (outside + q + 2 * kv + v + (gate + 1) * ffn);
+  const double dense = shape.element * shape.tokens * (outside + q + 2 * kv + v + (gate + 1) * ffn);
   if (layer.experts.count == 0) return dense;
   // Inputs and output gradients of both products of the experts.
   const Routed r = routed(s.model, layer, busiest_shape(s, layer));
@@ -189,8 +188,7 @@ double checkpoint_bytes(const Scenario& s) {
 HeldParameters held_parameters(const Scenario& s, const Stage& stage) {
   double experts = 0;
   each_layer(s, stage, [&](const Layer& layer, int) {
-    if (layer.experts.count > 0)
-      experts += static_cast<double>(routed_parameters(s.model, layer));
+    if (layer.experts.count > 0) experts += static_cast<double>(routed_parameters(s.model, layer));
   });
   const double all = stage_parameters(s, stage);
   if (experts == 0) return {all, 0};

@@ -279,9 +279,8 @@ Plan make_plan(const Scenario& s) {
 
 /// A gradient that is never stored cannot be added to another or sent to other ranks.
 void check_epilogue(const Scenario& s, std::int64_t microbatches) {
-  const bool shared =
-      s.parallel.dp * s.parallel.cp > 1 ||
-      (has_experts(s.model) && s.parallel.ep * s.parallel.etp < s.parallel.tp);
+  const bool shared = s.parallel.dp * s.parallel.cp > 1 ||
+                      (has_experts(s.model) && s.parallel.ep * s.parallel.etp < s.parallel.tp);
   if (s.optimizer.kernel != OptimizerKernel::Epilogue || (microbatches == 1 && !shared)) return;
   throw Error(where(s, "optimizer"),
               std::string("kernel: epilogue stores no gradients, so there are none to ") +

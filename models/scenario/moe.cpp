@@ -11,8 +11,7 @@ using base::Fields;
 using base::Named;
 
 constexpr std::array kDispatchers{
-#define PACELINE_DISPATCHER(id, function, name, summary) \
-  Named<Dispatcher>{name, Dispatcher::id},
+#define PACELINE_DISPATCHER(id, function, name, summary) Named<Dispatcher>{name, Dispatcher::id},
 #include "models/workload/dispatchers/list.def"
 #undef PACELINE_DISPATCHER
 };
@@ -33,8 +32,8 @@ Imbalance read_imbalance(Fields& moe) {
   if (value == nullptr) return imbalance;
   if (value->kind == base::Value::Kind::Scalar) {
     imbalance.law = moe.choice<ImbalanceLaw>("imbalance", kLaws, ImbalanceLaw::Balanced);
-    const bool needs = imbalance.law != ImbalanceLaw::Balanced &&
-                       imbalance.law != ImbalanceLaw::Adversarial;
+    const bool needs =
+        imbalance.law != ImbalanceLaw::Balanced && imbalance.law != ImbalanceLaw::Adversarial;
     if (needs)
       moe.fail("imbalance", "needs a figure",
                "{law: lognormal, sigma: 0.5}, {law: zipf, exponent: 0.5}, {law: measured, load: "
@@ -72,8 +71,7 @@ MoeSettings read_moe(Fields fields) {
   if (fields.has("capacity")) {
     moe.capacity = fields.number("capacity", 0, kMaxCapacity);
     if (moe.capacity <= 0)
-      fields.fail("capacity", "is not above 0",
-                  "for example 1.25; left out, no token is dropped");
+      fields.fail("capacity", "is not above 0", "for example 1.25; left out, no token is dropped");
   }
   moe.node_limit = static_cast<int>(fields.integer("node_limit", 0, 1 << 20, 0));
   moe.pad = static_cast<int>(fields.integer("pad", 0, 4096, 0));

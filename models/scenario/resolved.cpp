@@ -118,6 +118,7 @@ void digest_model(Digest& d, const Model& m) {
     for (const std::int64_t n : {e.count, e.per_token, e.width, e.shared_width}) d.add(n);
   }
   for (const int kind : m.layers) d.add(std::int64_t{kind});
+  if (m.prediction_layers > 0) d.add(std::int64_t{m.prediction_layers});
 }
 
 /// Nothing for clusters that state no fabric: their hashes are those of before there were any.

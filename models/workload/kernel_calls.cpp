@@ -53,6 +53,16 @@ KernelCall product(const Op& op) {
   return call("gemm", pass_name(op.phase), op.precision, {{"m", op.m}, {"n", op.n}, {"k", op.k}});
 }
 
+/// The rows of all groups together are m.
+KernelCall grouped(const Op& op) {
+  Op all = op;
+  (op.phase == Phase::Weight ? all.k : all.m) *= op.count;
+  KernelCall result = product(all);
+  result.kernel = "grouped-gemm";
+  result.extents.insert(result.extents.begin(), {"groups", whole(op.count)});
+  return result;
+}
+
 std::vector<KernelCall> elementwise(const Op& op) {
   const std::string_view pass = pass_name(op.phase);
   const bool forward = op.phase == Phase::Forward;
@@ -108,15 +118,8 @@ std::vector<KernelCall> own_kernel_calls(const Op& op) {
       // Both operands are activations: every one of them is a forward product of its shape.
       return {call("batched-gemm", "forward", op.precision,
                    {{"batch", op.count}, {"m", op.m}, {"n", op.n}, {"k", op.k}})};
-    case OpKind::GroupedGemm: {
-      KernelCall product_of_all = product(op);
-      product_of_all.kernel = "grouped-gemm";
-      const std::string_view rows = op.phase == Phase::Weight ? "k" : "m";
-      for (auto& [name, size] : product_of_all.extents)
-        if (name == "m") size = whole(op.count * (rows == "m" ? op.m : op.k));
-      product_of_all.extents.emplace_back("experts", whole(op.count));
-      return {product_of_all};
-    }
+    case OpKind::GroupedGemm:
+      return {grouped(op)};
     case OpKind::Attention:
       return {call("attention", op.phase == Phase::Forward ? "forward" : "backward", op.precision,
                    {{"batch", op.count},

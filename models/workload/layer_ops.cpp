@@ -67,10 +67,10 @@ void accumulate(Builder& b, const Model& model, const Layer& layer) {
     case Accumulation::Fused32:
       return;
   }
-  b.stream("accumulate", Phase::Weight,
-           per_parameter *
-               held_parameters(model, layer, b.shape().tp, b.shape().experts.ranks()).sum(),
-           true);
+  b.stream(
+      "accumulate", Phase::Weight,
+      per_parameter * held_parameters(model, layer, b.shape().tp, b.shape().experts.ranks()).sum(),
+      true);
 }
 
 }  // namespace

@@ -44,15 +44,15 @@ struct Op {
   CollectiveOp collective = CollectiveOp::AllReduce;
   GroupAxis axis = GroupAxis::Tp;
   int beside = 0;  ///< runs beside this many following operations; 0 = exposed
-  /// An exchange in two steps, where above 0: bytes a rank sends over the network and over the device
-  /// link of its domain, at the same time. `bytes` then only says how much is exchanged.
+  /// An exchange in two steps, where above 0: bytes a rank sends over the network and over the
+  /// device link of its domain, at the same time. `bytes` then only says how much is exchanged.
   double across = 0, inside = 0;
 };
 
 /// How the experts of a layer are spread and fed, see models/scenario/moe.hpp.
 struct ExpertShape {
   int ep = 1, etp = 1;
-  int nodes = 1;  ///< device-link domains the ep group spans
+  int nodes = 1;    ///< device-link domains the ep group spans
   double load = 1;  ///< tokens a rank computes over its equal share of those routed
   MoeSettings settings;
   int ranks() const { return ep * etp; }  ///< that share one set of experts
@@ -95,8 +95,9 @@ void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape
 void append_head(std::vector<Op>& ops, const Model& model, std::int64_t vocab,
                  const LayerShape& shape, Phase phase);
 
-/// Beside the layer itself, a multi-token-prediction layer: norms of its two inputs, the projection of
-/// both to one, and a head of its own with its loss (DeepSeek-V3, arXiv 2412.19437, section 2.2).
+/// Beside the layer itself, a multi-token-prediction layer: norms of its two inputs, the projection
+/// of both to one, and a head of its own with its loss (DeepSeek-V3, arXiv 2412.19437,
+/// section 2.2).
 void append_prediction(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
                        Phase phase);
 

@@ -29,8 +29,8 @@ Precision router_precision(const LayerShape& s) {
 }
 
 Exchange exchange_of(const Layer& layer, const Routed& r, Phase phase) {
-  return {r, static_cast<double>(layer.experts.per_token),
-          static_cast<double>(layer.experts.count), phase};
+  return {r, static_cast<double>(layer.experts.per_token), static_cast<double>(layer.experts.count),
+          phase};
 }
 
 /// The dense work beside the experts: shared ones with their gate, and an MLP some families keep.
@@ -59,10 +59,9 @@ void beside_backward(Builder& b, const Model& model, const Layer& layer) {
 /// Puts `dense` right behind the first exchange of ops[from, …), which then runs beside it.
 void place_beside(std::vector<Op>& ops, std::size_t from, const std::vector<Op>& dense,
                   bool overlap) {
-  const auto exchange =
-      std::find_if(ops.begin() + static_cast<std::ptrdiff_t>(from), ops.end(), [](const Op& op) {
-        return op.kind == OpKind::Collective && op.axis == GroupAxis::Ep;
-      });
+  const auto exchange = std::find_if(
+      ops.begin() + static_cast<std::ptrdiff_t>(from), ops.end(),
+      [](const Op& op) { return op.kind == OpKind::Collective && op.axis == GroupAxis::Ep; });
   if (!overlap || exchange == ops.end()) {
     ops.insert(ops.end(), dense.begin(), dense.end());
     return;
@@ -83,7 +82,9 @@ Routed routed(const Model& model, const Layer& layer, const LayerShape& s) {
   // Ranks of a tensor group hold the same tokens under slice, different ones otherwise.
   r.rows = x.settings.dispatcher == Dispatcher::Slice ? r.routes / x.ep : r.routes * x.etp;
   r.experts = static_cast<double>(e.count) / x.ep;
-  const int pad = x.settings.pad > 0 ? x.settings.pad : s.precision == Precision::Fp8 ? kFp8Rows : 1;
+  const int pad = x.settings.pad > 0              ? x.settings.pad
+                  : s.precision == Precision::Fp8 ? kFp8Rows
+                                                  : 1;
   r.per_expert = std::ceil(r.rows / r.experts / pad - 1e-9) * pad;
   r.hidden = static_cast<double>(model.hidden);
   r.width = static_cast<double>(e.width) / x.etp;

@@ -10,10 +10,10 @@ namespace paceline::models {
 
 /// Where the tokens of one layer and microbatch go, as one rank sees it.
 struct Routed {
-  double tokens = 0;  ///< that the rank routes
-  double routes = 0;  ///< copies of them that are computed: tokens * per_token, less dropped ones
-  double rows = 0;    ///< of the products of its own experts; equal to what all ranks send to it
-  double experts = 0;     ///< its own
+  double tokens = 0;   ///< that the rank routes
+  double routes = 0;   ///< copies of them that are computed: tokens * per_token, less dropped ones
+  double rows = 0;     ///< of the products of its own experts; equal to what all ranks send to it
+  double experts = 0;  ///< its own
   double per_expert = 0;  ///< rows of each, filled up to whole groups of MoeSettings::pad
   double hidden = 0;
   double width = 0;  ///< of an expert, on a rank of its etp group

@@ -267,9 +267,8 @@ TaskId StepBuilder::add_action(const ActionContext& action) {
 }
 
 TaskId StepBuilder::add_whole(const ActionContext& action) {
-  const std::uint16_t segment = overlaps(action)
-                                    ? pair_segment(action)
-                                    : work_of(action).segment[index_of(role(action))];
+  const std::uint16_t segment =
+      overlaps(action) ? pair_segment(action) : work_of(action).segment[index_of(role(action))];
   return add(task_of(action, TaskKind::Action, Stream::Compute, segment), action.inputs);
 }
 

@@ -145,11 +145,9 @@ bool StepBuilder::shares_inner() const {
     return group.ranks > 1 && (group.domains > 1 || (group.intra != nullptr &&
                                                      group.intra->kind == models::LinkKind::Pcie));
   };
-  return std::any_of(contexts_.begin(), contexts_.end(),
-                     [&](const auto& c) {
-                       return meets(c->tp) || meets(c->cp) || meets(c->experts.ep) ||
-                              meets(c->experts.etp);
-                     });
+  return std::any_of(contexts_.begin(), contexts_.end(), [&](const auto& c) {
+    return meets(c->tp) || meets(c->cp) || meets(c->experts.ep) || meets(c->experts.etp);
+  });
 }
 
 void StepBuilder::note_message(TaskId task, int lane, const Hop& hop) {

@@ -235,8 +235,7 @@ void StepBuilder::add_optimizer(int lane) {
   TaskId last = add(task, needs);
   const bool gathers = s_.parallel.zero >= 1 && data_parallel_ && !s_.costs && !fsdp_ && !bucketed_;
   if (gathers) {
-    const DataBytes gather =
-        sum_stages(l, [](const StageWork& work) { return work.gather_bytes; });
+    const DataBytes gather = sum_stages(l, [](const StageWork& work) { return work.gather_bytes; });
     if (const TaskId gathered = gather_parameters(lane, gather, last); gathered != kNoTask)
       last = gathered;
   }

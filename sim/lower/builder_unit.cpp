@@ -23,8 +23,7 @@ void StepBuilder::keep_whole(const ActionContext& action, Task task) {
     Segment& segment = graph_.segments[found->second];
     auto& deltas = action.opens ? segment.at_start : segment.at_finish;
     const double sign = action.opens ? 1 : -1;
-    if (needs_weights(r))
-      deltas.push_back({MemoryPart::Parameters, sign * missing * bytes.weight});
+    if (needs_weights(r)) deltas.push_back({MemoryPart::Parameters, sign * missing * bytes.weight});
     if (gives_gradients(r))
       deltas.push_back({MemoryPart::Gradients, sign * missing * bytes.gradient});
   }

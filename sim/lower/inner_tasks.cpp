@@ -47,11 +47,10 @@ InnerTask piece_of(const CostContext& context, const Task& task, const Op& op) {
   piece.size = op.bytes * share;
   piece.fluid = task.seconds * (1 - choice.latency.value / choice.time.value);
   const double two_step = (op.across + op.inside) * share;
-  piece.sent =
-      two_step > 0
-          ? two_step
-          : models::bytes_sent(op.collective, choice.algorithm, base::Bytes(piece.size), group)
-                .value;
+  piece.sent = two_step > 0 ? two_step
+                            : models::bytes_sent(op.collective, choice.algorithm,
+                                                 base::Bytes(piece.size), group)
+                                  .value;
   return piece;
 }
 

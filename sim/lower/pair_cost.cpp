@@ -79,7 +79,8 @@ class Pair {
   void step() {
     const Running& kernel = streams_[0];
     bool beside = false;
-    for (std::size_t s = 1; s < streams_.size(); ++s) beside = beside || streams_[s].chain != nullptr;
+    for (std::size_t s = 1; s < streams_.size(); ++s)
+      beside = beside || streams_[s].chain != nullptr;
     const double rate = beside ? 1 / slowdown_ : 1;
     const auto left = [&](std::size_t s) {
       return streams_[s].chain->left[streams_[s].piece] / (s == 0 ? rate : 1);
@@ -88,8 +89,8 @@ class Pair {
     for (std::size_t s = 0; s < streams_.size(); ++s)
       if (streams_[s].chain != nullptr) span = std::min(span, left(s));
     PACELINE_CHECK(span < std::numeric_limits<double>::infinity());
-    part_of(cost_, kernel.chain != nullptr ? kernel.chain->pieces[kernel.piece]->part : waiting())
-        += span;
+    part_of(cost_,
+            kernel.chain != nullptr ? kernel.chain->pieces[kernel.piece]->part : waiting()) += span;
     cost_.seconds += span;
     for (std::size_t s = 0; s < streams_.size(); ++s) {
       Running& slot = streams_[s];

@@ -128,8 +128,8 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
   const auto moe = std::find_if(s.model.kinds.begin(), s.model.kinds.end(),
                                 [](const models::Layer& l) { return l.experts.count > 0; });
   if (moe != s.model.kinds.end()) {
-    const models::ExpertLoad load = models::expert_load(
-        s.moe, moe->experts.count, moe->experts.per_token, s.parallel.ep);
+    const models::ExpertLoad load =
+        models::expert_load(s.moe, moe->experts.count, moe->experts.per_token, s.parallel.ep);
     c.expert_load = load.mean;
     c.expert_load_slowest = load.slowest;
   }
@@ -290,9 +290,10 @@ double host_seconds(const models::Scenario& s, const models::Layer& layer, bool 
   const models::Stack& stack = s.stack;
   const double base = (forward ? stack.host_layer_forward : stack.host_layer_backward).value;
   if (layer.experts.count == 0) return base;
-  const base::Seconds floor = s.precision == models::Precision::Fp8 && stack.host_moe_layer_fp8 > base::Seconds(0)
-                                  ? stack.host_moe_layer_fp8
-                                  : stack.host_moe_layer;
+  const base::Seconds floor =
+      s.precision == models::Precision::Fp8 && stack.host_moe_layer_fp8 > base::Seconds(0)
+          ? stack.host_moe_layer_fp8
+          : stack.host_moe_layer;
   return std::max(base, floor.value * (forward ? 1.0 / 3 : 2.0 / 3));
 }
 

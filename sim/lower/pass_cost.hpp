@@ -19,7 +19,7 @@ struct CostContext {
   const models::Scenario* scenario = nullptr;
   models::KernelModel kernels;
   models::CollectiveGroup tp, cp;
-  models::DataGroups data;      ///< ranks that hold the same parameters
+  models::DataGroups data;  ///< ranks that hold the same parameters
   models::ExpertGroups experts;
   /// Tokens of a rank's experts over their equal share: mean, and of the rank all others wait for.
   double expert_load = 1, expert_load_slowest = 1;

@@ -72,8 +72,8 @@ class LayerTable {
       add_scale_loss(*context_, entry.cost[r]);
     });
     entry.part = make_part(*graph_, "layer", entry.cost, *needs_);
-    const models::HeldParameters held = models::held_parameters(
-        s.model, layer, s.parallel.tp, s.parallel.ep * s.parallel.etp);
+    const models::HeldParameters held =
+        models::held_parameters(s.model, layer, s.parallel.tp, s.parallel.ep * s.parallel.etp);
     const double weight = models::state_bytes(s).weight;
     const double gradient = models::element_bytes(s.stack.gradient_reduce);
     entry.part.gather_bytes = {held.dense * weight, held.experts * weight};
@@ -104,8 +104,7 @@ void add_end(TaskGraph& graph, const CostContext& context, const WorkNeeds& need
   const bool own = !(head && s.model.tied && s.parallel.pp == 1);  // tied on one rank: one matrix
   PassPart part = make_part(graph, head ? "head" : "embedding", costs, needs);
   part.gather_bytes.dense = own ? parameters * models::state_bytes(s).weight : 0;
-  part.reduce_bytes.dense =
-      own ? parameters * models::element_bytes(s.stack.gradient_reduce) : 0;
+  part.reduce_bytes.dense = own ? parameters * models::element_bytes(s.stack.gradient_reduce) : 0;
   work.parts.push_back(std::move(part));
 }
 

@@ -94,8 +94,8 @@ TEST_CASE("tokens in are tokens out: loads of the ranks add up to what was route
 TEST_CASE("an adversary sends every token to one rank where its experts suffice", "[moe]") {
   MoeSettings moe;
   moe.imbalance.law = ImbalanceLaw::Adversarial;
-  CHECK(expert_load(moe, 64, 8, 8).slowest == Approx(8));    // 8 experts a rank take all 8 copies
-  CHECK(expert_load(moe, 64, 8, 64).slowest == Approx(8));   // one expert a rank: an eighth of them
+  CHECK(expert_load(moe, 64, 8, 8).slowest == Approx(8));   // 8 experts a rank take all 8 copies
+  CHECK(expert_load(moe, 64, 8, 64).slowest == Approx(8));  // one expert a rank: an eighth of them
   CHECK(expert_load(moe, 64, 8, 1).slowest == Approx(1));
 }
 
@@ -158,14 +158,13 @@ TEST_CASE("exchanges move what their closed forms say", "[moe]") {
         Approx(2 * t * 8 * h));
   // DeepEP on two nodes of four: once to the other node, once to each rank of the node.
   const std::vector<Op> ops = forward(small_moe("moe: {dispatcher: deepep}"), 2);
-  const auto dispatch = std::find_if(ops.begin(), ops.end(),
-                                     [](const Op& op) { return op.name == "dispatch"; });
+  const auto dispatch =
+      std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.name == "dispatch"; });
   REQUIRE(dispatch != ops.end());
   CHECK(dispatch->across == Approx(2 * t * h * distinct_parts(128, 8, 2) / 2));
   CHECK(dispatch->inside == Approx(2 * t * h * distinct_parts(128, 8, 8) * 3 / 4));
   // One node a token: no more than one of them is the other.
-  const std::vector<Op> limited =
-      forward(small_moe("moe: {dispatcher: deepep, node_limit: 1}"), 2);
+  const std::vector<Op> limited = forward(small_moe("moe: {dispatcher: deepep, node_limit: 1}"), 2);
   const auto one = std::find_if(limited.begin(), limited.end(),
                                 [](const Op& op) { return op.name == "dispatch"; });
   CHECK(one->across == Approx(2 * t * h * 0.5));
@@ -231,8 +230,8 @@ TEST_CASE("an unequal share of tokens is waited for, and shows as straggler", "[
 TEST_CASE("pairs of passes hide exchanges: faster than one after the other, not than the kernels",
           "[moe]") {
   for (const std::string schedule : {"{name: interleaved-1f1b, chunks: 2}", "1f1b"}) {
-    const std::string layout =
-        "parallel: {pp: 2, ep: 8}\nschedule: " + schedule + "\nstack: {name: generic, nccl: '2.21'}\n";
+    const std::string layout = "parallel: {pp: 2, ep: 8}\nschedule: " + schedule +
+                               "\nstack: {name: generic, nccl: '2.21'}\n";
     const sim::Prediction alone = sim::predict(small_moe(layout));
     const sim::Prediction paired = sim::predict(small_moe(layout + "moe: {overlap: 1f1b}"));
     const auto part = [](const sim::Prediction& p, sim::Part which) {

@@ -3,9 +3,10 @@
 #include "models/workload/expert_load.hpp"
 
 // DeepSeek-V3, arXiv 2412.19437, section 3.2.2: a token crosses the network once to each node with
-// an expert of it, to the device with its own place in the node, and goes from there over the device
-// link once to each rank that needs it; results come back the same way, added up on the node. Which
-// experts share a node or a rank follows from the number of experts chosen, all choices alike.
+// an expert of it, to the device with its own place in the node, and goes from there over the
+// device link once to each rank that needs it; results come back the same way, added up on the
+// node. Which experts share a node or a rank follows from the number of experts chosen, all choices
+// alike.
 namespace paceline::models::detail {
 namespace {
 

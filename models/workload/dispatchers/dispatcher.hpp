@@ -26,8 +26,8 @@ struct DispatcherKind {
 const DispatcherKind& dispatcher_kind(Dispatcher dispatcher);
 std::span<const DispatcherKind> dispatcher_kinds();
 
-#define PACELINE_DISPATCHER(id, function, name, summary)  \
-  void function##_to_experts(Builder&, const Exchange&);  \
+#define PACELINE_DISPATCHER(id, function, name, summary) \
+  void function##_to_experts(Builder&, const Exchange&); \
   void function##_from_experts(Builder&, const Exchange&);
 #include "models/workload/dispatchers/list.def"
 #undef PACELINE_DISPATCHER

@@ -10,8 +10,7 @@ namespace {
 void add_up(Builder& b, const Exchange& x, std::string_view name) {
   const ExpertShape& e = b.shape().experts;
   const double bytes = kHalf * x.routed.tokens * x.routed.hidden;
-  if (e.etp > 1)
-    b.collective(name, x.phase, CollectiveOp::AllReduce, GroupAxis::Etp, bytes, 0);
+  if (e.etp > 1) b.collective(name, x.phase, CollectiveOp::AllReduce, GroupAxis::Etp, bytes, 0);
   if (e.ep > 1) b.collective(name, x.phase, CollectiveOp::AllReduce, GroupAxis::Ep, bytes, 0);
 }
 

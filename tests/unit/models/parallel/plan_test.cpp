@@ -215,7 +215,8 @@ TEST_CASE("a mixture of experts is laid out, its degrees checked", "[plan]") {
                            "batch: {global: 24, micro: 1, sequence: 512}\nparallel: " +
                            parallel));
   };
-  CHECK(laid_out("{pp: 2, tp: 2, dp: 4, ep: 4, etp: 2, sequence_parallel: true}").stages.size() == 2);
+  CHECK(laid_out("{pp: 2, tp: 2, dp: 4, ep: 4, etp: 2, sequence_parallel: true}").stages.size() ==
+        2);
   const auto refused = [&](const std::string& parallel) {
     return tests::message_of([&] { laid_out(parallel); });
   };
