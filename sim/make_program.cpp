@@ -5,6 +5,7 @@
 #include "sim/foreign.hpp"
 #include "sim/lower/stage_times.hpp"
 #include "sim/offload.hpp"
+#include "sim/overlap_batches.hpp"
 #include "sim/predict.hpp"
 #include "sim/program_file.hpp"
 #include "sim/repeat.hpp"
@@ -88,6 +89,19 @@ void check_recompute(const models::Scenario& scenario, const Program& program) {
   }
 }
 
+/// Schedules with pairs of their own (dualpipe) keep them.
+void pair_passes(const models::Scenario& scenario, Program& program) {
+  const auto paired = [](const std::vector<Action>& order) {
+    return std::any_of(order.begin(), order.end(), [](const Action& a) { return a.fused; });
+  };
+  if (std::any_of(program.order.begin(), program.order.end(), paired)) return;
+  if (overlap_batches(program)) return;
+  throw base::Error(
+      models::where(scenario, "moe.overlap"),
+      "1f1b pairs forwards with backwards, which " + scenario.schedule.name + " does not alternate",
+      "schedule 1f1b, interleaved-1f1b, dualpipe or dualpipev");
+}
+
 /// The key a schedule's complaint is about: an option it names, if the scenario sets it, or else
 /// the schedule.
 std::string blamed_key(const models::Scenario& scenario, std::string_view complaint) {
@@ -144,6 +158,7 @@ Program make_program(const models::Scenario& scenario, const models::Plan& plan,
   } catch (const base::Error& error) {
     throw base::Error(models::where(scenario, blamed_key(scenario, error.what())), error.what());
   }
+  if (scenario.moe.overlap) pair_passes(scenario, program);
   check_slices(scenario, program);
   check_recompute(scenario, program);
   if (scenario.offload.share > 0) add_offload(program, scenario.offload.share);

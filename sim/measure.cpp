@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "models/cost/memory.hpp"
+#include "models/workload/expert_load.hpp"
 #include "models/workload/layer_ops.hpp"
 #include "sim/documents.hpp"
 
@@ -93,8 +94,8 @@ void measure_bubble(const TaskGraph& graph, const Timeline& timeline,
   std::vector<LaneSpan> spans(graph.lanes.size());
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    const bool inner =
-        task.stream == Stream::Tp || task.stream == Stream::Cp || task.stream == Stream::CpOuter;
+    const bool inner = task.stream == Stream::Tp || task.stream == Stream::Cp ||
+                       task.stream == Stream::CpOuter || task.stream == Stream::Ep;
     const bool own = task.stream == Stream::Compute &&
                      (task.kind == TaskKind::Action || task.kind == TaskKind::Kernel);
     if (!inner && !own) continue;
@@ -191,7 +192,22 @@ void warn_uncalibrated(const models::Scenario& s, const TaskGraph& graph, Result
   }
 }
 
+void warn_dropped(const models::Scenario& s, Result& result) {
+  if (s.moe.capacity <= 0) return;
+  for (const models::Layer& layer : s.model.kinds) {
+    const models::Experts& e = layer.experts;
+    if (e.count == 0) continue;
+    const double dropped =
+        models::expert_load(s.moe, e.count, e.per_token, s.parallel.ep).dropped();
+    if (dropped < 1e-6) return;
+    result.warnings.push_back("moe.capacity drops " + base::format_fixed(100 * dropped, 1) +
+                              " % of what the router sends to experts");
+    return;
+  }
+}
+
 void add_warnings(const models::Scenario& s, Result& result) {
+  warn_dropped(s, result);
   if (result.mfu > 1) {
     result.warnings.push_back(
         "MFU above 100 %: the times given under costs are shorter than the "

@@ -247,6 +247,26 @@ CollectiveChoice all_to_all_v_time(std::span<const double> bytes, const Collecti
   return collective_time(CollectiveOp::AllToAll, base::Bytes(size), group, release);
 }
 
+CollectiveChoice two_step_time(base::Bytes across, base::Bytes inside, const CollectiveGroup& group,
+                               const NcclRelease& release) {
+  CollectiveGroup network = group, domain = group;
+  network.ranks = group.domains;
+  network.per_domain = 1;
+  // Members of the domain are siblings of each other now.
+  network.sharers = group.sharers * group.per_domain;
+  network.table = nullptr;
+  domain.ranks = group.per_domain;
+  domain.domains = 1;
+  network.logs = domain.logs = nullptr;
+  const auto over = [&](const CollectiveGroup& g, base::Bytes sent) {
+    if (g.ranks <= 1) return CollectiveChoice{};
+    // An array of n shares, the own one included, moves n - 1 of them.
+    return white_box_time(CollectiveOp::AllToAll, sent * (g.ranks / (g.ranks - 1.0)), g, release);
+  };
+  const CollectiveChoice far = over(network, across), near = over(domain, inside);
+  return far.time > near.time ? far : near;
+}
+
 std::string_view unclaimed_link(const CollectiveGroup& group) {
   if (group.ranks <= 1) return "";
   const bool across = group.domains > 1 && group.network != nullptr;

@@ -91,6 +91,13 @@ CollectiveChoice white_box_time(CollectiveOp op, base::Bytes size, const Collect
 CollectiveChoice all_to_all_v_time(std::span<const double> bytes, const CollectiveGroup& group,
                                    const NcclRelease& release);
 
+/// Time of an exchange in two steps over the group, pipelined (DeepSeek-V3, arXiv 2412.19437,
+/// section 3.2.2): each rank sends `across` bytes over the network to its counterparts in the other
+/// domains while `inside` bytes go to the ranks of its own. The slower of the two, each an
+/// all-to-all.
+CollectiveChoice two_step_time(base::Bytes across, base::Bytes inside, const CollectiveGroup& group,
+                               const NcclRelease& release);
+
 /// The white box makes no claim for the group without a log: a link says so (Link::claim: TCPX,
 /// sockets, copies through the host), or it spans several NVLink domains of many nodes (NVL72).
 /// The link's name, or empty.

@@ -111,18 +111,35 @@ base::Seconds gemm_time(const KernelModel& model, Precision precision, double m,
                    aligned(m) && aligned(n) && aligned(k));
 }
 
-base::Seconds gemm_time(const KernelModel& model, Precision precision, double m, double n, double k,
-                        double count, bool accumulates, bool tensor_cores) {
+namespace {
+
+/// `rate` over that of the tile law.
+base::Seconds product_time(const KernelModel& model, Precision precision, double m, double n,
+                           double k, double count, bool accumulates, double rate) {
   const auto& matrix = model.matrix[static_cast<std::size_t>(precision)];
-  double compute = tile_time(matrix, model.multiprocessors, model.tile, m, n, k, count);
-  if (count > 1) compute /= model.batched;
-  if (!tensor_cores) compute /= model.unaligned;
+  const double compute =
+      tile_time(matrix, model.multiprocessors, model.tile, m, n, k, count) / rate;
   const double element = element_bytes(precision);
   const double output = accumulates ? 8 : std::max(element, 2.0);
   const double bytes = count * (element * (m * k + k * n) + output * m * n);
   const double memory = bytes / model.memory;
   return base::Seconds(std::max(compute, memory) + model.overlap_loss * std::min(compute, memory) +
                        model.launch);
+}
+
+}  // namespace
+
+base::Seconds gemm_time(const KernelModel& model, Precision precision, double m, double n, double k,
+                        double count, bool accumulates, bool tensor_cores) {
+  const double batched = count > 1 ? model.batched : 1;
+  return product_time(model, precision, m, n, k, count, accumulates,
+                      tensor_cores ? batched : batched * model.unaligned);
+}
+
+base::Seconds grouped_gemm_time(const KernelModel& model, Precision precision, double m, double n,
+                                double k, double count, bool accumulates, bool tensor_cores) {
+  return product_time(model, precision, m, n, k, count, accumulates,
+                      tensor_cores ? 1 : model.unaligned);
 }
 
 base::Seconds attention_time(const KernelModel& model, double flops, double sequence,
@@ -185,6 +202,9 @@ base::Seconds kernel_time(const KernelModel& model, const Op& op) {
                        aligned(op.n) && aligned(op.phase == Phase::Weight ? op.m : op.k));
     case OpKind::BatchedGemm:
       return gemm_time(model, op.precision, op.m, op.n, op.k, op.count);
+    case OpKind::GroupedGemm:
+      return grouped_gemm_time(model, op.precision, op.m, op.n, op.k, op.count, op.accumulates,
+                               aligned(op.n) && aligned(op.phase == Phase::Weight ? op.m : op.k));
     case OpKind::Attention:
       return attention_time(model, op.flops, op.sequence, op.phase != Phase::Forward);
     case OpKind::Stream:

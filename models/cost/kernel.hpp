@@ -52,6 +52,12 @@ base::Seconds gemm_time(const KernelModel& model, Precision precision, double m,
 base::Seconds gemm_time(const KernelModel& model, Precision precision, double m, double n, double k,
                         double count, bool accumulates, bool tensor_cores);
 
+/// `count` products with a weight each, as one launch: tiles of all of them fill the waves. Few
+/// rows leave tiles part empty, and each weight is read once: that is how few tokens per expert
+/// cost.
+base::Seconds grouped_gemm_time(const KernelModel& model, Precision precision, double m, double n,
+                                double k, double count, bool accumulates, bool tensor_cores);
+
 /// FLOPs over the kernel's published rate at this sequence length (log-linear between points,
 /// proportional to s/(s + 350) below the first, flat above the last).
 base::Seconds attention_time(const KernelModel& model, double flops, double sequence,

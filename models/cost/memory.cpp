@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "models/workload/layer_ops.hpp"
+#include "models/workload/expert_load.hpp"
+#include "models/workload/moe_ops.hpp"
 
 namespace paceline::models {
 namespace {
@@ -11,17 +12,21 @@ namespace {
 /// Layers of unsharded weights alive at once under FSDP: the one computed and the one prefetched.
 constexpr double kGatheredLayers = 2;
 
-double shards(const Scenario& s) {
-  const int group = s.parallel.shard > 0 ? s.parallel.shard : s.parallel.dp;
-  return static_cast<double>(group) * s.parallel.cp;
+/// What is dealt over the ranks that hold the same: `bytes` of every parameter.
+double dealt(const HeldParameters& held, double bytes, const DataRanks& over) {
+  const double dense = held.dense * bytes / over.dense;
+  return held.experts > 0 ? dense + held.experts * bytes / over.experts : dense;
 }
+constexpr DataRanks kWhole{};
 
 double matrix_parameters(const Model& model, const Layer& layer) {
   const Attention& a = layer.attention;
   const auto h = static_cast<double>(model.hidden);
   const auto heads = static_cast<double>(a.heads);
   const double gate = layer.mlp.gated ? 2 : 1;
-  const double mlp = (gate + 1) * h * static_cast<double>(layer.mlp.width);
+  const double width = static_cast<double>(layer.mlp.width + layer.experts.shared_width +
+                                           layer.experts.count * layer.experts.width);
+  const double mlp = (gate + 1) * h * width;
   const double q = heads * static_cast<double>(a.head_dim);
   const double v = heads * static_cast<double>(a.value_dim);
   if (a.kind == AttentionKind::Latent) {
@@ -38,17 +43,33 @@ double matrix_parameters(const Model& model, const Layer& layer) {
 /// Largest weight of a layer on a rank: its gradient exists in a buffer of its own before it joins
 /// the accumulated one.
 double largest_matrix(const Scenario& s, const Layer& layer) {
+  if (layer.experts.count > 0) {  // each expert's weights are matrices of their own
+    return static_cast<double>(s.model.hidden * layer.experts.width) * (layer.mlp.gated ? 2 : 1) /
+           s.parallel.etp;
+  }
   return static_cast<double>(s.model.hidden) * static_cast<double>(layer.mlp.width) *
          (layer.mlp.gated ? 2 : 1) / s.parallel.tp;
 }
 
+/// Multi-token-prediction layers run on the last stage.
+int prediction_layers(const Scenario& s, const Stage& stage) {
+  return stage.head ? s.model.prediction_layers : 0;
+}
+
+/// Calls f with every layer of the stage, those of multi-token prediction last.
+template <class F>
+void each_layer(const Scenario& s, const Stage& stage, const F& f) {
+  for (int i = 0; i < stage.layers; ++i) f(layer_at(s.model, stage, i), i);
+  for (int i = 0; i < prediction_layers(s, stage); ++i) f(last_layer(s.model), stage.layers + i);
+}
+
 double stage_activation(const Scenario& s, const Stage& stage) {
   double sum = 0;
-  for (int i = 0; i < stage.layers; ++i) {
-    sum +=
-        recomputes(s, i) ? checkpoint_bytes(s) : activation_bytes(s, layer_at(s.model, stage, i));
-  }
-  return sum;
+  each_layer(s, stage, [&](const Layer& layer, int i) {
+    sum += recomputes(s, i) ? checkpoint_bytes(s) : activation_bytes(s, layer);
+  });
+  // Of a prediction layer also the two inputs that it joins.
+  return sum + 2 * prediction_layers(s, stage) * checkpoint_bytes(s);
 }
 
 }  // namespace
@@ -76,6 +97,30 @@ StateBytes state_bytes(const Scenario& s) {
   return bytes;
 }
 
+namespace {
+
+/// Of the rank whose experts get most tokens.
+LayerShape busiest_shape(const Scenario& s, const Layer& layer) {
+  LayerShape shape = layer_shape(s);
+  shape.experts.load =
+      expert_load(s.moe, layer.experts.count, layer.experts.per_token, s.parallel.ep).slowest;
+  return shape;
+}
+
+/// Rows of the experts: sorted input, output of the first product and of the activation, output
+/// before it is weighted (its product with the gradient is that of the weights). Shared experts as
+/// a dense MLP. Logits and shares of the router in fp32.
+double expert_activation_bytes(const Scenario& s, const Layer& layer, const LayerShape& plain) {
+  const Routed r = routed(s.model, layer, busiest_shape(s, layer));
+  const double gate = layer.mlp.gated ? 2 : 1;
+  const double rows = plain.element * r.rows * (2 * r.hidden + (gate + 1) * r.width);
+  const double shared = plain.element * plain.tokens * (gate + 1) *
+                        static_cast<double>(layer.experts.shared_width) / plain.tp;
+  return rows + shared + 8 * r.tokens * static_cast<double>(layer.experts.count);
+}
+
+}  // namespace
+
 double activation_bytes(const Scenario& s, const Layer& layer) {
   const Attention& a = layer.attention;
   const LayerShape shape = layer_shape(s);
@@ -94,7 +139,8 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
   const double ffn = static_cast<double>(layer.mlp.width) / t;
   double per_token =
       outside / (shape.sequence_parallel ? t : 1) + e * (2 * q + 2 * kv + (gate + 1) * ffn);
-  double scores = 0;
+  double scores = 0, experts = 0;
+  if (layer.experts.count > 0) experts = expert_activation_bytes(s, layer, shape);
   if (!stores_scores(shape.attention)) {
     per_token += 8 * static_cast<double>(a.heads) / t;
   } else if (s.recompute != Recompute::Selective) {
@@ -104,7 +150,7 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
                                                         : 2 * e;
     scores = per_score * shape.tokens * shape.sequence * static_cast<double>(a.heads) / t;
   }
-  return per_token * shape.tokens + scores;
+  return per_token * shape.tokens + scores + experts;
 }
 
 double weight_gradient_bytes(const Scenario& s, const Layer& layer) {
@@ -119,7 +165,13 @@ double weight_gradient_bytes(const Scenario& s, const Layer& layer) {
   const double gate = layer.mlp.gated ? 2 : 1;
   const double ffn = static_cast<double>(layer.mlp.width) / t;
   const double outside = 4 * h / (shape.sequence_parallel ? t : 1);
-  return shape.element * shape.tokens * (outside + q + 2 * kv + v + (gate + 1) * ffn);
+  const double dense = shape.element * shape.tokens * (outside + q + 2 * kv + v + (gate + 1) * ffn);
+  if (layer.experts.count == 0) return dense;
+  // Inputs and output gradients of both products of the experts.
+  const Routed r = routed(s.model, layer, busiest_shape(s, layer));
+  const double shared = static_cast<double>(layer.experts.shared_width) / t;
+  return dense + shape.element * (shape.tokens * (gate + 1) * shared +
+                                  r.rows * (2 * r.hidden + (gate + 1) * r.width));
 }
 
 bool recomputes(const Scenario& s, int i) {
@@ -133,17 +185,47 @@ double checkpoint_bytes(const Scenario& s) {
          (shape.sequence_parallel ? shape.tp : 1);
 }
 
+HeldParameters held_parameters(const Scenario& s, const Stage& stage) {
+  double experts = 0;
+  each_layer(s, stage, [&](const Layer& layer, int) {
+    if (layer.experts.count > 0) experts += static_cast<double>(routed_parameters(s.model, layer));
+  });
+  const double all = stage_parameters(s, stage);
+  if (experts == 0) return {all, 0};
+  const double held = experts / (double{1} * s.parallel.ep * s.parallel.etp);
+  return {all - held, held};
+}
+
+DataRanks data_ranks(const Scenario& s) {
+  const double dense = static_cast<double>(s.parallel.dp) * s.parallel.cp;
+  if (!has_experts(s.model)) return {dense, 1};
+  return {dense, dense * s.parallel.tp / s.parallel.ep / s.parallel.etp};
+}
+
+DataRanks shard_ranks(const Scenario& s) {
+  DataRanks ranks = data_ranks(s);
+  if (s.parallel.shard > 0) ranks.dense = static_cast<double>(s.parallel.shard) * s.parallel.cp;
+  return ranks;
+}
+
 double stage_parameters(const Scenario& s, const Stage& stage) {
-  double sum = 0;
-  for (int i = 0; i < stage.layers; ++i) {
-    sum += static_cast<double>(layer_parameters(s.model, layer_at(s.model, stage, i)));
+  double sum = 0, experts = 0;
+  each_layer(s, stage, [&](const Layer& layer, int) {
+    const std::int64_t routed = layer.experts.count > 0 ? routed_parameters(s.model, layer) : 0;
+    sum += static_cast<double>(layer_parameters(s.model, layer) - routed);
+    experts += static_cast<double>(routed);
+  });
+  if (const int more = prediction_layers(s, stage); more > 0) {
+    sum += static_cast<double>(more * (prediction_layer_parameters(s.model) -
+                                       layer_parameters(s.model, last_layer(s.model))));
   }
   if (stage.embedding) sum += static_cast<double>(embedding_parameters(s.model));
   if (stage.head) {
     const bool own = !s.model.tied || !stage.embedding;
     sum += own ? static_cast<double>(s.model.vocab * s.model.hidden) : 0;
   }
-  return sum / s.parallel.tp;
+  const double dense = sum / s.parallel.tp;
+  return experts > 0 ? dense + experts / s.parallel.ep / s.parallel.etp : dense;
 }
 
 double stage_matrix_parameters(const Scenario& s, const Stage& stage) {
@@ -168,10 +250,13 @@ double moment_bytes(const Scenario& s) {
   return s.optimizer.name == "sgd" ? 0 : 2 * element_bytes(s.optimizer.states);
 }
 
-double optimizer_bytes(const Scenario& s, const Stage& stage) {
+double optimizer_bytes(const Scenario& s, const Stage& stage, const DataRanks& over) {
   const double tables = token_tables(s, stage) * table_parameters(s);
-  return stage_parameters(s, stage) * state_bytes(s).optimizer - tables * moment_bytes(s) +
-         table_state_bytes(s, stage);
+  const HeldParameters held = held_parameters(s, stage);
+  const double each = state_bytes(s).optimizer;
+  const double dense =
+      (held.dense * each - tables * moment_bytes(s) + table_state_bytes(s, stage)) / over.dense;
+  return held.experts > 0 ? dense + held.experts * each / over.experts : dense;
 }
 
 }  // namespace
@@ -184,13 +269,13 @@ double table_state_bytes(const Scenario& s, const Stage& stage) {
 }
 
 StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage) {
-  const double parameters = stage_parameters(s, stage);
+  const HeldParameters parameters = held_parameters(s, stage);
   const StateBytes bytes = state_bytes(s);
-  const double shard = shards(s);
+  const DataRanks shards = shard_ranks(s);
   StageMemory m;
-  m.parameters = parameters * bytes.weight / (s.parallel.zero >= 3 ? shard : 1);
-  m.gradients = parameters * bytes.gradient / (s.parallel.zero >= 2 ? shard : 1);
-  m.optimizer = optimizer_bytes(s, stage) / (s.parallel.zero >= 1 ? shard : 1);
+  m.parameters = dealt(parameters, bytes.weight, s.parallel.zero >= 3 ? shards : kWhole);
+  m.gradients = dealt(parameters, bytes.gradient, s.parallel.zero >= 2 ? shards : kWhole);
+  m.optimizer = optimizer_bytes(s, stage, s.parallel.zero >= 1 ? shards : kWhole);
   m.activation = stage_activation(s, stage);
   if (s.stack.keeps_stage_outputs && s.parallel.pp > 1 && !stage.head) {
     m.activation += checkpoint_bytes(s);
@@ -205,7 +290,8 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
     if (s.stack.accumulation == Accumulation::MainGrad32)
       m.workspace += 4 * largest_matrix(s, layer);
     if (s.parallel.zero >= 3) {
-      const double gathered = static_cast<double>(layer_parameters(s.model, layer)) / s.parallel.tp;
+      const double gathered =
+          held_parameters(s.model, layer, s.parallel.tp, s.parallel.ep * s.parallel.etp).sum();
       m.workspace += kGatheredLayers * gathered * (bytes.weight + bytes.gradient);
     }
   }
@@ -216,7 +302,7 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   if (stage.head) {
     const double vocab =
         static_cast<double>(s.model.vocab) / (s.stack.sharded_logits ? s.parallel.tp : 1);
-    m.logits = plan.tokens * vocab * s.stack.logit_bytes;
+    m.logits = plan.tokens * vocab * s.stack.logit_bytes * (1 + s.model.prediction_layers);
     m.kept_for_weights += plan.tokens * vocab * activation_element(s.precision);
   }
   return m;

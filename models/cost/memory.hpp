@@ -36,8 +36,17 @@ bool recomputes(const Scenario& scenario, int i);
 /// What stays of a layer that is recomputed: its 16-bit input.
 double checkpoint_bytes(const Scenario& scenario);
 
-/// Parameters a rank of this stage holds: layers, embedding and head over tp.
+/// Parameters a rank of this stage holds: layers, embedding and head over tp, routed experts over
+/// ep and etp.
 double stage_parameters(const Scenario& scenario, const Stage& stage);
+HeldParameters held_parameters(const Scenario& scenario, const Stage& stage);
+/// Ranks that hold the same parameters and share what ZeRO deals out: of dense ones, of experts.
+struct DataRanks {
+  double dense = 1, experts = 1;
+};
+DataRanks data_ranks(const Scenario& scenario);
+/// The same where ZeRO shards: the ranks of one set of shards.
+DataRanks shard_ranks(const Scenario& scenario);
 /// Of the linear layers only, as papers count: 12 h^2 per GPT layer, over tp.
 double stage_matrix_parameters(const Scenario& scenario, const Stage& stage);
 

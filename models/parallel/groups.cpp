@@ -180,6 +180,25 @@ DataGroups data_groups(const Plan& plan, const Scenario& s, int first_device) {
           slowest_over(plan, s, axes.replicas, first_device)};
 }
 
+ExpertAxes expert_axes(const Plan& plan) {
+  const Mesh* mesh = expert_mesh(plan);
+  if (mesh == nullptr) return {};
+  const auto axis = [&](std::string_view name) {
+    const MeshAxis a = mesh->axis(name);
+    return std::vector<Axis>{{a.stride, a.size}};
+  };
+  return {axis("ep"), axis("etp"), {axis("edp"), axis("edp"), {}}};
+}
+
+ExpertGroups expert_groups(const Plan& plan, const Scenario& s, int first_device) {
+  const ExpertAxes axes = expert_axes(plan);
+  return {slowest_over(plan, s, axes.ep, first_device),
+          slowest_over(plan, s, axes.etp, first_device),
+          {slowest_over(plan, s, axes.data.all, first_device),
+           slowest_over(plan, s, axes.data.shard, first_device),
+           slowest_over(plan, s, axes.data.replicas, first_device)}};
+}
+
 CollectiveGroup pair_of(const Scenario& s, int from, int to) {
   // All ranks between the two send at the same time: a stage of `block` nodes.
   const int block = std::max(1, std::abs(to - from) / s.cluster.groups.front().devices_per_node);
@@ -235,6 +254,7 @@ std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& s) {
   };
   look(axis("tp"), "tensor parallelism");
   look(axis("cp"), "context parallelism");
+  look(expert_groups(plan, s).ep, "expert parallelism");
   const int stride = plan.meshes.front().axis("pp").stride;
   for (int r = 0; r < (places_differ(s) ? s.parallel.pp : 1); ++r) {
     look(data_groups(plan, s, r * stride).all, "data parallelism");

@@ -39,6 +39,11 @@ void must_divide(const Scenario& s, const std::string& key, std::int64_t divisor
 /// Every rank holds a share of the experts, and of each expert's matrices; both are cut over the
 /// ranks of a stage.
 void check_experts(const Scenario& s, const Experts& experts) {
+  if (experts.per_token < 1 || experts.per_token > experts.count)
+    throw Error(where(s, "model"),
+                "a token goes to " + std::to_string(experts.per_token) + " of " +
+                    std::to_string(experts.count) + " experts",
+                "between 1 and all of them");
   must_divide(s, "parallel.ep", s.parallel.ep, experts.count, "experts");
   must_divide(s, "parallel.etp", s.parallel.etp, experts.width, "(expert width)");
   const std::int64_t ranks = std::int64_t{s.parallel.tp} * s.parallel.cp * s.parallel.dp;
@@ -145,9 +150,7 @@ void check_batch(const Scenario& s) {
     must_divide(s, "parallel.tp", s.parallel.tp, s.batch.sequence / s.parallel.cp,
                 "tokens of a rank");
   }
-  const bool experts = std::any_of(s.model.kinds.begin(), s.model.kinds.end(),
-                                   [](const Layer& layer) { return layer.experts.count > 0; });
-  if (!experts && (s.parallel.ep > 1 || s.parallel.etp > 1)) {
+  if (!has_experts(s.model) && (s.parallel.ep > 1 || s.parallel.etp > 1)) {
     throw Error(where(s, s.parallel.ep > 1 ? "parallel.ep" : "parallel.etp"),
                 "expert parallelism needs a mixture-of-experts model", "set ep and etp to 1");
   }
@@ -189,7 +192,9 @@ std::vector<int> deal_layers(const Scenario& s, int layers, int stages) {
 std::vector<int> stage_layers(const Scenario& s) {
   const int layers = static_cast<int>(s.model.layers.size());
   const std::int64_t stages = std::int64_t{s.parallel.pp} * s.schedule.chunks;
-  if (stages > layers && s.parallel.stage_layers.empty() && !s.costs) {
+  const bool ends_count = s.stack.partition == Partition::EmbeddingAndHead &&
+                          (layers + 2) % stages == 0;  // a stage may hold an end alone
+  if (stages > layers && !ends_count && s.parallel.stage_layers.empty() && !s.costs) {
     throw Error(where(s, "parallel.pp"),
                 "pp*chunks = " + std::to_string(stages) + " stages for " + std::to_string(layers) +
                     " layers",
@@ -224,6 +229,57 @@ Mesh make_mesh(const Scenario& s) {
     stride *= size;
   }
   return mesh;
+}
+
+/// The same ranks in the axes of the experts, in the order of the attention's: etp stands where tp
+/// does, edp where dp does, and what cp leaves joins edp.
+Mesh make_expert_mesh(const Scenario& s) {
+  Mesh mesh;
+  mesh.part = "experts";
+  const int share = s.parallel.ep * s.parallel.etp;
+  const int ranks = s.parallel.tp * s.parallel.cp * s.parallel.dp;
+  int stride = 1;
+  for (const std::string& name : s.parallel.order) {
+    if (name == "cp") continue;
+    const int size = name == "tp"   ? s.parallel.etp
+                     : name == "ep" ? s.parallel.ep
+                     : name == "dp" ? ranks / share
+                                    : s.parallel.pp;
+    mesh.axes.push_back({name == "tp" ? "etp" : name == "dp" ? "edp" : name, size, stride});
+    stride *= size;
+  }
+  return mesh;
+}
+
+/// Both meshes must cut the ranks into the same stages.
+void check_same_stages(const Scenario& s, const Mesh& model, const Mesh& experts) {
+  if (s.parallel.pp == 1 || model.axis("pp").stride == experts.axis("pp").stride) return;
+  throw Error(where(s, "parallel.order"),
+              "puts ranks " + std::to_string(model.axis("pp").stride) +
+                  " apart on the next stage for attention and " +
+                  std::to_string(experts.axis("pp").stride) + " apart for experts",
+              "pp last, as tp-cp-ep-dp-pp");
+}
+
+/// Tensor ranks hold different tokens (sequence parallelism) or the same: then each only takes
+/// those of its experts.
+void check_moe(const Scenario& s) {
+  const MoeSettings& moe = s.moe;
+  const int share = s.parallel.ep * s.parallel.etp;
+  const bool same_tokens = s.parallel.tp > 1 && !s.parallel.sequence_parallel;
+  if (moe.dispatcher == Dispatcher::Slice) {
+    if (share == s.parallel.tp && !s.parallel.sequence_parallel) return;
+    throw Error(where(s, "moe.dispatcher"),
+                "slice needs experts inside the tensor group and all tokens on each of its ranks",
+                "ep*etp = tp = " + std::to_string(s.parallel.tp) + ", sequence_parallel: false");
+  }
+  if (same_tokens)
+    throw Error(where(s, "parallel.sequence_parallel"),
+                "false leaves the same tokens on " + std::to_string(s.parallel.tp) +
+                    " tensor ranks, which would all send them to the experts",
+                "true, or moe: {dispatcher: slice} with ep*etp = tp");
+  if (s.parallel.shard > 0)
+    throw Error(where(s, "parallel.shard"), "is not timed with experts", "leave it out");
 }
 
 /// Ranks of one stage are simulated as one: they must sit on one kind of node.
@@ -264,9 +320,14 @@ MeshAxis Mesh::axis(std::string_view name) const {
   return {std::string(name), 1, 1};
 }
 
+const Mesh* expert_mesh(const Plan& plan) {
+  const auto found = std::find_if(plan.meshes.begin(), plan.meshes.end(),
+                                  [](const Mesh& mesh) { return mesh.part == "experts"; });
+  return found == plan.meshes.end() ? nullptr : &*found;
+}
+
 std::string_view untimed_part(const Model& model) {
   for (const Layer& layer : model.kinds) {
-    if (layer.experts.count > 0) return "mixture-of-experts layers";
     if (layer.attention.kind == AttentionKind::Linear) return "linear-attention layers";
   }
   return "";
@@ -276,12 +337,13 @@ Plan make_plan(const Scenario& s) {
   const std::string_view untimed = untimed_part(s.model);
   if (untimed.empty()) return lay_out(s);
   throw Error(where(s, "model"), std::string(untimed) + " are not timed by this version",
-              "dense transformers with softmax attention are; `paceline check` shows the shape");
+              "transformers with softmax attention are; `paceline check` shows the shape");
 }
 
 /// A gradient that is never stored cannot be added to another or sent to other ranks.
 void check_epilogue(const Scenario& s, std::int64_t microbatches) {
-  const bool shared = s.parallel.dp * s.parallel.cp > 1;
+  const bool shared = s.parallel.dp * s.parallel.cp > 1 ||
+                      (has_experts(s.model) && s.parallel.ep * s.parallel.etp < s.parallel.tp);
   if (s.optimizer.kernel != OptimizerKernel::Epilogue || (microbatches == 1 && !shared)) return;
   throw Error(where(s, "optimizer"),
               std::string("kernel: epilogue stores no gradients, so there are none to ") +
@@ -296,6 +358,11 @@ Plan lay_out(const Scenario& s) {
   check_kinds(s);
   Plan plan;
   plan.meshes.push_back(make_mesh(s));
+  if (has_experts(s.model)) {
+    check_moe(s);
+    plan.meshes.push_back(make_expert_mesh(s));
+    check_same_stages(s, plan.meshes.front(), plan.meshes.back());
+  }
   plan.world_size = s.parallel.world_size();
   plan.members_per_lane = std::int64_t{s.parallel.tp} * s.parallel.cp * s.parallel.dp;
   const std::int64_t microbatches = s.batch.global / s.parallel.dp / s.batch.micro;
@@ -317,6 +384,14 @@ Plan lay_out(const Scenario& s) {
   }
   plan.stages.front().embedding = true;
   plan.stages.back().head = true;
+  if (const Mesh* experts = expert_mesh(plan); experts != nullptr && s.moe.node_limit > 0) {
+    const int nodes = expert_groups(plan, s).ep.domains;
+    if (s.moe.node_limit > nodes)
+      throw Error(where(s, "moe.node_limit"),
+                  std::to_string(s.moe.node_limit) + " nodes a token, its experts lie on " +
+                      std::to_string(nodes),
+                  "at most " + std::to_string(nodes) + ", or leave it out");
+  }
   return plan;
 }
 

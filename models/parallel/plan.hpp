@@ -14,13 +14,15 @@ namespace paceline::models {
 
 /// One axis of a mesh; the stride is the distance of neighbours in ranks.
 struct MeshAxis {
-  std::string name;  ///< tp, cp, ep, dp, pp
+  std::string name;  ///< tp, cp, dp, pp; of experts etp, ep, edp, pp
   int size = 1;
   int stride = 1;
 };
 
 /// The ranks of one part of the model (attention, experts, a module) in ordered axes, innermost
-/// first. Groups are derived: all ranks that differ in one axis only. A dense model has one mesh.
+/// first. Groups are derived: all ranks that differ in one axis only. A dense model has one mesh,
+/// "model"; one with experts has a second over the same ranks, "experts" (MoE parallel folding,
+/// arXiv 2504.14960, section 3): the same pipeline, but its own axes inside a stage.
 struct Mesh {
   std::string part;
   int first_rank = 0;
@@ -57,6 +59,9 @@ struct Plan {
   std::int64_t members_per_lane = 1;
 };
 
+/// The mesh of the experts; null for a dense model.
+const Mesh* expert_mesh(const Plan& plan);
+
 /// What of the model has no times in this version, "mixture-of-experts layers"; "" = nothing.
 std::string_view untimed_part(const Model& model);
 
@@ -91,6 +96,19 @@ struct DataAxes {
   std::vector<Axis> all, shard, replicas;
 };
 DataAxes data_axes(const Plan& plan, const Scenario& scenario);
+
+/// Of the experts: who exchanges tokens, who shares an expert's matrices, who holds the same ones.
+/// Groups of one for a dense model.
+struct ExpertGroups {
+  CollectiveGroup ep, etp;
+  DataGroups data;
+};
+ExpertGroups expert_groups(const Plan& plan, const Scenario& scenario, int first_device = 0);
+struct ExpertAxes {
+  std::vector<Axis> ep, etp;
+  DataAxes data;
+};
+ExpertAxes expert_axes(const Plan& plan);
 
 /// "all_reduce of data parallelism cannot run as collectives.algorithm says: ring is taken, as NCCL
 /// does", for every group that falls back.

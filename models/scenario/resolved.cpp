@@ -100,11 +100,12 @@ void fill_layout(base::Document& document, const Scenario& s) {
        {std::pair{"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"dp", p.dp}, {"zero", p.zero}}) {
     fill(document, std::string("parallel.") + key, std::to_string(value));
   }
-  const bool experts = std::any_of(s.model.kinds.begin(), s.model.kinds.end(),
-                                   [](const Layer& layer) { return layer.experts.count > 0; });
-  if (experts) {
+  if (has_experts(s.model)) {
     fill(document, "parallel.ep", std::to_string(p.ep));
     fill(document, "parallel.etp", std::to_string(p.etp));
+    fill(document, "moe.dispatcher", std::string(to_text(s.moe.dispatcher)));
+    fill(document, "moe.imbalance", std::string(to_text(s.moe.imbalance.law)));
+    fill(document, "moe.overlap", s.moe.overlap ? "1f1b" : "none");
   }
   std::string order;
   for (const std::string& axis : p.order) order += (order.empty() ? "" : "-") + axis;
@@ -147,6 +148,7 @@ void digest_model(Digest& d, const Model& m) {
     for (const std::int64_t n : {e.count, e.per_token, e.width, e.shared_width}) d.add(n);
   }
   for (const int kind : m.layers) d.add(std::int64_t{kind});
+  if (m.prediction_layers > 0) d.add(std::int64_t{m.prediction_layers});
 }
 
 /// Nothing for clusters that state no fabric: their hashes are those of before there were any.

@@ -333,7 +333,14 @@ constexpr std::string_view kPlacedKeys[] = {"cluster",
                                             "jitter",
                                             "foreign",
                                             "offload",
-                                            "optimizer"};
+                                            "optimizer",
+                                            "parallel.order",
+                                            "parallel.shard",
+                                            "parallel.sequence_parallel",
+                                            "moe.dispatcher",
+                                            "moe.node_limit",
+                                            "moe.overlap",
+                                            "moe.capacity"};
 
 void remember_places(const base::Document& document, Scenario& s) {
   for (const std::string_view key : kPlacedKeys) {
@@ -385,6 +392,11 @@ Scenario read_scenario(const base::Document& document) {
   if (fields.has("costs")) s.costs = read_costs(fields.map("costs"));
   if (fields.has("foreign")) s.foreign = read_foreign(fields.map("foreign"));
   if (fields.has("offload")) s.offload = read_offload(fields.map("offload"));
+  if (fields.has("moe")) {
+    if (!has_experts(s.model))
+      fields.fail("moe", "needs a mixture-of-experts model", "leave it out");
+    s.moe = read_moe(fields.map("moe"));
+  }
   read_compression(fields);
   if (fields.has("jitter")) {
     s.jitter = read_jitter(fields.map("jitter"), folder_of(document.file), s.parallel.world_size());

@@ -11,6 +11,7 @@
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
 #include "models/scenario/jitter.hpp"
+#include "models/scenario/moe.hpp"
 #include "models/scenario/offload.hpp"
 #include "models/scenario/schedule_choice.hpp"
 #include "models/scenario/stack.hpp"
@@ -93,6 +94,7 @@ struct Scenario {
   Parallel parallel;
   ScheduleChoice schedule;
   Offload offload;
+  MoeSettings moe;
   ForeignWork foreign;
   Batch batch;
   /// of the linear layers; norms, head and loss stay 16-bit

@@ -41,7 +41,7 @@ struct NumberField {
   void (*set)(Stack&, double);
 };
 
-constexpr std::array<NumberField, 15> kNumbers{{
+constexpr std::array<NumberField, 17> kNumbers{{
     {"sustained", NumberKind::Plain, 0.05, 1.5, [](Stack& s, double v) { s.sustained = v; }},
     {"elementwise", NumberKind::Plain, 0.1, 10, [](Stack& s, double v) { s.elementwise = v; }},
     {"tp_exposed", NumberKind::Plain, 0, 1, [](Stack& s, double v) { s.tp_exposed = v; }},
@@ -57,6 +57,10 @@ constexpr std::array<NumberField, 15> kNumbers{{
      [](Stack& s, double v) { s.host_layer_forward = base::Seconds(v); }},
     {"host_layer_backward", NumberKind::Time, 0, 10,
      [](Stack& s, double v) { s.host_layer_backward = base::Seconds(v); }},
+    {"host_moe_layer", NumberKind::Time, 0, 10,
+     [](Stack& s, double v) { s.host_moe_layer = base::Seconds(v); }},
+    {"host_moe_layer_fp8", NumberKind::Time, 0, 10,
+     [](Stack& s, double v) { s.host_moe_layer_fp8 = base::Seconds(v); }},
     {"microbatch_host", NumberKind::Time, 0, 10,
      [](Stack& s, double v) { s.microbatch_host = base::Seconds(v); }},
     {"collective_overhead", NumberKind::Time, 0, 10,

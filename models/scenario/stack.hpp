@@ -98,6 +98,8 @@ struct Stack {
   base::Seconds step_overhead;       ///< per step: data, logging, synchronisation
   base::Seconds host_layer_forward;  ///< host time per layer and microbatch
   base::Seconds host_layer_backward;
+  /// the same of a layer with experts, forward and backward together, in 16 bits and in FP8
+  base::Seconds host_moe_layer, host_moe_layer_fp8;
   base::Seconds microbatch_host;  ///< idle time of the device per microbatch, beside kernels and
                                   ///< messages
   base::Seconds collective_overhead;  ///< per dp or FSDP collective call, on top of the model

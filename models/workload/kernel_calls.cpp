@@ -53,6 +53,16 @@ KernelCall product(const Op& op) {
   return call("gemm", pass_name(op.phase), op.precision, {{"m", op.m}, {"n", op.n}, {"k", op.k}});
 }
 
+/// The rows of all groups together are m.
+KernelCall grouped(const Op& op) {
+  Op all = op;
+  (op.phase == Phase::Weight ? all.k : all.m) *= op.count;
+  KernelCall result = product(all);
+  result.kernel = "grouped-gemm";
+  result.extents.insert(result.extents.begin(), {"groups", whole(op.count)});
+  return result;
+}
+
 std::vector<KernelCall> elementwise(const Op& op) {
   const std::string_view pass = pass_name(op.phase);
   const bool forward = op.phase == Phase::Forward;
@@ -86,14 +96,15 @@ void add_all(std::vector<KernelCall>& calls, const std::vector<Op>& ops) {
 
 void add_optimizer(std::vector<KernelCall>& calls, const Scenario& s, const Plan& plan) {
   const auto ranks = static_cast<std::size_t>(s.parallel.pp);
-  const int group = s.parallel.shard > 0 ? s.parallel.shard : s.parallel.dp;
-  const double shards = s.parallel.zero >= 1 ? static_cast<double>(group) * s.parallel.cp : 1;
+  const DataRanks shards = s.parallel.zero >= 1 ? shard_ranks(s) : DataRanks{};
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     double parameters = 0;
-    for (std::size_t stage = rank; stage < plan.stages.size(); stage += ranks)
-      parameters += stage_parameters(s, plan.stages[stage]);
+    for (std::size_t stage = rank; stage < plan.stages.size(); stage += ranks) {
+      const HeldParameters held = held_parameters(s, plan.stages[stage]);
+      parameters += held.dense / shards.dense + held.experts / shards.experts;
+    }
     add(calls, call(s.optimizer.name == "sgd" ? "sgd" : "adamw", "step", s.optimizer.master,
-                    {{"parameters", parameters / shards}}));
+                    {{"parameters", parameters}}));
   }
 }
 
@@ -107,6 +118,8 @@ std::vector<KernelCall> own_kernel_calls(const Op& op) {
       // Both operands are activations: every one of them is a forward product of its shape.
       return {call("batched-gemm", "forward", op.precision,
                    {{"batch", op.count}, {"m", op.m}, {"n", op.n}, {"k", op.k}})};
+    case OpKind::GroupedGemm:
+      return {grouped(op)};
     case OpKind::Attention:
       return {call("attention", op.phase == Phase::Forward ? "forward" : "backward", op.precision,
                    {{"batch", op.count},

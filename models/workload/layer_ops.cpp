@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "models/workload/moe_ops.hpp"
 #include "models/workload/op_builder.hpp"
 
 namespace paceline::models {
@@ -32,25 +33,10 @@ std::string_view norm_kernel(const Model& model) {
   return model.norm == NormKind::Rms ? "rmsnorm" : "layernorm";
 }
 
-/// The kernel of an activation over rows of `ffn` outputs.
-Elements activation_elements(const Builder& b, const Mlp& mlp, double ffn) {
-  if (mlp.activation != Activation::Gelu && mlp.activation != Activation::Silu) return {};
-  return {mlp.gated ? "swiglu" : "gelu", b.tokens(), ffn, 0, 0};
-}
-
 double residual_bytes(const Builder& b, bool forward) {
   if (!b.stack().dropout) return forward ? kResidual.forward : kResidual.backward;
   const Bytes2 rest = b.stack().fused_bias_dropout ? kResidualDropout : kResidualDropoutEager;
   return forward ? rest.forward + kDropoutBytes * kDropoutCost : rest.backward + kDropoutBytes;
-}
-
-double activation_bytes(const Builder& b, const Mlp& mlp, bool forward) {
-  const Bytes2 bytes = mlp.gated ? kGated : kPlain;
-  double sum = forward ? bytes.forward : bytes.backward;
-  if (mlp.activation == Activation::SquaredRelu || !b.stack().fused_activation) {
-    sum *= kUnfusedActivation;
-  }
-  return sum;
 }
 
 /// Casts and transposes around FP8 GEMMs: inputs are quantised where they are produced, gradients
@@ -59,7 +45,9 @@ double fp8_cast_bytes(const Builder& b, const Model& model, const Layer& layer, 
   if (b.shape().precision != Precision::Fp8) return 0;
   const Widths w = widths(layer.attention, b.t());
   const auto h = static_cast<double>(model.hidden);
-  const double ffn = static_cast<double>(layer.mlp.width) / b.t();
+  const std::int64_t width =
+      layer.mlp.width + (layer.experts.count > 0 ? layer.experts.shared_width : 0);
+  const double ffn = static_cast<double>(width) / b.t();
   const double gate = layer.mlp.gated ? 2 : 1;
   if (forward) return b.tokens() * (4 * w.v + 4 * h / b.t() + 2 * ffn);
   const double gathered = b.shape().tp > 1 ? 8 * h : 0;
@@ -79,8 +67,10 @@ void accumulate(Builder& b, const Model& model, const Layer& layer) {
     case Accumulation::Fused32:
       return;
   }
-  b.stream("accumulate", Phase::Weight,
-           per_parameter * static_cast<double>(layer_parameters(model, layer)) / b.t(), true);
+  b.stream(
+      "accumulate", Phase::Weight,
+      per_parameter * held_parameters(model, layer, b.shape().tp, b.shape().experts.ranks()).sum(),
+      true);
 }
 
 }  // namespace
@@ -101,6 +91,9 @@ LayerShape layer_shape(const Scenario& s) {
   shape.element = activation_element(s.precision);
   shape.attention = s.attention;
   shape.stack = &s.stack;
+  shape.experts.ep = s.parallel.ep;
+  shape.experts.etp = s.parallel.etp;
+  shape.experts.settings = s.moe;
   return shape;
 }
 
@@ -121,8 +114,6 @@ void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer
   Builder b(ops, shape);
   const auto h = static_cast<double>(model.hidden);
   const Widths w = widths(layer.attention, b.t());
-  const double ffn = static_cast<double>(layer.mlp.width) / b.t();
-  const double gate = layer.mlp.gated ? 2 : 1;
   const Elements norm = b.rows_outside(norm_kernel(model), h);
   const Elements sum = b.rows_outside("triad", h);
   b.stream("norm 1", Phase::Forward, norm_bytes(b, true) * b.outside(h), norm);
@@ -134,12 +125,12 @@ void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer
   row_parallel_forward(b, "projection", h, w.v, shape.precision);
   b.stream("residual 1", Phase::Forward, residual_bytes(b, true) * b.outside(h), sum);
   b.stream("norm 2", Phase::Forward, norm_bytes(b, true) * b.outside(h), norm);
-  enter_forward(b, h, "gather X");
-  b.gemm("FC1", Phase::Forward, shape.tokens, gate * ffn, h, shape.precision);
-  b.stream("activation", Phase::Forward, activation_bytes(b, layer.mlp, true) * shape.tokens * ffn,
-           activation_elements(b, layer.mlp, ffn));
+  if (layer.experts.count > 0) {
+    experts_forward(ops, model, layer, shape, to_last_input);
+  } else {
+    mlp_forward(b, h, layer.mlp, layer.mlp.width, to_last_input);
+  }
   if (to_last_input) return;
-  row_parallel_forward(b, "FC2", h, ffn, shape.precision);
   b.stream("residual 2", Phase::Forward, residual_bytes(b, true) * b.outside(h), sum);
   b.stream("fp8 casts", Phase::Forward, fp8_cast_bytes(b, model, layer, true), true);
 }
@@ -149,16 +140,14 @@ void append_backward(std::vector<Op>& ops, const Model& model, const Layer& laye
   Builder b(ops, shape);
   const auto h = static_cast<double>(model.hidden);
   const Widths w = widths(layer.attention, b.t());
-  const double ffn = static_cast<double>(layer.mlp.width) / b.t();
-  const double gate = layer.mlp.gated ? 2 : 1;
   const Elements norm = b.rows_outside(norm_kernel(model), h);
   const Elements sum = b.rows_outside("triad", h);
   b.stream("residual 2", Phase::Input, residual_bytes(b, false) * b.outside(h), sum);
-  row_parallel_backward(b, "FC2 dX", "FC2 dW", h, ffn, shape.precision);
-  b.stream("activation", Phase::Input, activation_bytes(b, layer.mlp, false) * shape.tokens * ffn,
-           activation_elements(b, layer.mlp, ffn));
-  if (layer.mlp.bias) b.stream("bias gradients", Phase::Input, 2 * shape.tokens * (ffn * gate));
-  column_parallel_backward(b, "FC1 dX", "FC1 dW", h, gate * ffn, shape.precision);
+  if (layer.experts.count > 0) {
+    experts_backward(ops, model, layer, shape);
+  } else {
+    mlp_backward(b, h, layer.mlp, layer.mlp.width);
+  }
   b.stream("norm 2", Phase::Input, norm_bytes(b, false) * b.outside(h), norm);
   b.stream("residual 1", Phase::Input, residual_bytes(b, false) * b.outside(h), sum);
   row_parallel_backward(b, "projection dX", "projection dW", h, w.v, shape.precision);
@@ -240,10 +229,30 @@ void append_head(std::vector<Op>& ops, const Model& model, std::int64_t vocabula
   b.stream("final norm", phase, norm_bytes(b, false) * b.outside(h), norm);
 }
 
+void append_prediction(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
+                       Phase phase) {
+  Builder b(ops, shape);
+  const auto h = static_cast<double>(model.hidden);
+  const bool forward = phase == Phase::Forward;
+  const Elements norm = b.rows_outside(norm_kernel(model), h);
+  if (!forward) append_head(ops, model, model.vocab, shape, phase);
+  for (int i = 0; i < 2; ++i)
+    b.stream("prediction norm", phase, norm_bytes(b, forward) * b.outside(h), norm);
+  enter_forward(b, 2 * h, "gather X");
+  if (forward) {
+    b.gemm("prediction join", phase, b.tokens(), h / b.t(), 2 * h, shape.precision);
+    append_head(ops, model, model.vocab, shape, phase);
+  } else {
+    column_parallel_backward(b, "prediction join dX", "prediction join dW", 2 * h, h / b.t(),
+                             shape.precision);
+  }
+}
+
 double matrix_flops(const std::vector<Op>& ops) {
   double sum = 0;
   for (const Op& op : ops) {
-    if (op.kind == OpKind::Gemm || op.kind == OpKind::BatchedGemm) {
+    if (op.kind == OpKind::Gemm || op.kind == OpKind::BatchedGemm ||
+        op.kind == OpKind::GroupedGemm) {
       sum += 2 * op.m * op.n * op.k * op.count;
     } else if (op.kind == OpKind::Attention) {
       sum += op.flops;

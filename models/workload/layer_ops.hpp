@@ -13,16 +13,17 @@
 /// models/cost/kernel.hpp says what they take.
 namespace paceline::models {
 
-enum class OpKind : std::uint8_t { Gemm, BatchedGemm, Attention, Stream, Collective };
+enum class OpKind : std::uint8_t { Gemm, BatchedGemm, GroupedGemm, Attention, Stream, Collective };
 enum class Phase : std::uint8_t { Forward, Input, Weight };  ///< forward, input and weight gradient
-enum class GroupAxis : std::uint8_t { Tp, Cp, CpInner, CpOuter, Servers };
+enum class GroupAxis : std::uint8_t { Tp, Cp, CpInner, CpOuter, Servers, Ep, Etp };
 
 struct Op {
   std::string_view name;
   OpKind kind = OpKind::Stream;
   Phase phase = Phase::Forward;
   Precision precision = Precision::Bf16;
-  // Gemm: C[m,n] (+)= A[m,k] B[k,n]. BatchedGemm: `count` of them, strided.
+  // Gemm: C[m,n] (+)= A[m,k] B[k,n]. BatchedGemm: `count` of them, strided. GroupedGemm: `count` of
+  // them in one launch, each with a weight of its own.
   double m = 0, n = 0, k = 0;
   double count = 1;
   bool accumulates = false;  ///< output read and written in fp32 (fused gradient accumulation)
@@ -43,6 +44,18 @@ struct Op {
   CollectiveOp collective = CollectiveOp::AllReduce;
   GroupAxis axis = GroupAxis::Tp;
   int beside = 0;  ///< runs beside this many following operations; 0 = exposed
+  /// An exchange in two steps, where above 0: bytes a rank sends over the network and over the
+  /// device link of its domain, at the same time. `bytes` then only says how much is exchanged.
+  double across = 0, inside = 0;
+};
+
+/// How the experts of a layer are spread and fed, see models/scenario/moe.hpp.
+struct ExpertShape {
+  int ep = 1, etp = 1;
+  int nodes = 1;    ///< device-link domains the ep group spans
+  double load = 1;  ///< tokens a rank computes over its equal share of those routed
+  MoeSettings settings;
+  int ranks() const { return ep * etp; }  ///< that share one set of experts
 };
 
 /// What a layer is computed with: everything its kernels depend on beyond the layer itself.
@@ -62,6 +75,7 @@ struct LayerShape {
   double element = 2;          ///< bytes of an activation: 4 under fp32, 2 otherwise
   std::string_view attention;  ///< kernel id
   const Stack* stack = nullptr;
+  ExpertShape experts;
 };
 LayerShape layer_shape(const Scenario& scenario);
 /// Bytes of one element of the activations between layers: FP8 runs keep them in 16 bits.
@@ -89,6 +103,12 @@ void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape
                       Phase phase);
 void append_head(std::vector<Op>& ops, const Model& model, std::int64_t vocab,
                  const LayerShape& shape, Phase phase);
+
+/// Beside the layer itself, a multi-token-prediction layer: norms of its two inputs, the projection
+/// of both to one, and a head of its own with its loss (DeepSeek-V3, arXiv 2412.19437,
+/// section 2.2).
+void append_prediction(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
+                       Phase phase);
 
 /// Matrix FLOPs of a list: GEMMs and attention, multiply-add as two.
 double matrix_flops(const std::vector<Op>& ops);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/workload/model.hpp"
 
+#include <algorithm>
+
 namespace paceline::models {
 namespace {
 
@@ -136,10 +138,28 @@ std::int64_t layer_scales(const Model& model, const Layer& layer) {
 
 }  // namespace
 
+bool has_experts(const Model& model) {
+  return std::any_of(model.kinds.begin(), model.kinds.end(),
+                     [](const Layer& layer) { return layer.experts.count > 0; });
+}
+
+std::int64_t routed_parameters(const Model& model, const Layer& layer) {
+  std::int64_t n = 0;
+  for (const Matrix& m : matrices(model, layer))
+    if (m.routed) n += count(m);
+  return n;
+}
+
 std::int64_t layer_parameters(const Model& model, const Layer& layer) {
   std::int64_t n = vectors(model, layer);
   for (const Matrix& m : matrices(model, layer)) n += count(m);
   return n;
+}
+
+HeldParameters held_parameters(const Model& model, const Layer& layer, int tp, int expert_ranks) {
+  const std::int64_t routed = layer.experts.count > 0 ? routed_parameters(model, layer) : 0;
+  return {static_cast<double>(layer_parameters(model, layer) - routed) / tp,
+          static_cast<double>(routed) / expert_ranks};
 }
 
 std::int64_t active_layer_parameters(const Model& model, const Layer& layer) {

@@ -98,6 +98,15 @@ struct Model {
   std::vector<std::string> notes;
 };
 
+bool has_experts(const Model& model);
+/// Parameters of the routed experts of one layer: those that expert parallelism deals out.
+std::int64_t routed_parameters(const Model& model, const Layer& layer);
+/// Of one layer on one rank: routed experts over the ranks that share them, the rest over tp.
+struct HeldParameters {
+  double dense = 0, experts = 0;
+  double sum() const { return dense + experts; }
+};
+HeldParameters held_parameters(const Model& model, const Layer& layer, int tp, int expert_ranks);
 /// Parameters of one layer, of its part that every token uses, and of the parts of the ends.
 std::int64_t layer_parameters(const Model& model, const Layer& layer);
 std::int64_t active_layer_parameters(const Model& model, const Layer& layer);
@@ -109,6 +118,10 @@ std::int64_t head_parameters(const Model& model);
 std::int64_t total_parameters(const Model& model, bool with_prediction_layers = false);
 /// Those one token uses: the total without the routed experts it is not sent to.
 std::int64_t active_parameters(const Model& model);
+/// The kind that multi-token-prediction layers have, too.
+inline const Layer& last_layer(const Model& model) {
+  return model.kinds[static_cast<std::size_t>(model.layers.back())];
+}
 /// One multi-token-prediction layer: a layer of the last kind, the projection of the two inputs and
 /// three norms (DeepSeek-V3, section 2.2). Its embedding and head are those of the model.
 std::int64_t prediction_layer_parameters(const Model& model);

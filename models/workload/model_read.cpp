@@ -101,6 +101,8 @@ void override_sizes(base::Fields& f, Model& model) {
                             std::to_string(had) + " layers");
     model.layers.resize(static_cast<std::size_t>(layers));
   }
+  if (f.has("prediction_layers"))
+    model.prediction_layers = static_cast<int>(f.integer("prediction_layers", 0, 64));
   if (f.has("vocab")) {
     const std::int64_t vocab = f.integer("vocab", 1, limits::kVocab);
     if (vocab != model.vocab)

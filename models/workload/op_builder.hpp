@@ -69,6 +69,13 @@ class Builder {
     op.count = count;
     ops_.push_back(op);
   }
+  /// `count` matrices of so many rows, each with a weight of its own, in one launch.
+  void grouped(std::string_view name, Phase phase, double count, double m, double n, double k,
+               Precision p) {
+    gemm(name, phase, m, n, k, p);
+    ops_.back().kind = OpKind::GroupedGemm;
+    ops_.back().count = count;
+  }
   void stream(std::string_view name, Phase phase, double bytes, bool exact = false) {
     stream(name, phase, bytes, Elements{}, exact);
   }
@@ -99,6 +106,13 @@ class Builder {
     op.bytes = bytes * s_.element / kHalf;
     op.beside = beside;
     ops_.push_back(op);
+  }
+  /// An exchange over the ep group in two steps; bytes as a rank sends them.
+  void two_step(std::string_view name, Phase phase, double across, double inside) {
+    const double scale = s_.element / kHalf;
+    collective(name, phase, CollectiveOp::AllToAll, GroupAxis::Ep, across + inside, 0);
+    ops_.back().across = across * scale;
+    ops_.back().inside = inside * scale;
   }
   void push(const Op& op) { ops_.push_back(op); }
 
@@ -132,6 +146,15 @@ void row_parallel_backward(Builder& b, std::string_view input, std::string_view 
                            double hidden, double k, Precision p);
 void column_parallel_backward(Builder& b, std::string_view input, std::string_view weight,
                               double hidden, double n, Precision p);
+
+// The dense part of a block: `width` of the MLP, which may be that of shared experts
+// (mlp_ops.cpp).
+void mlp_forward(Builder& b, double hidden, const Mlp& mlp, std::int64_t width,
+                 bool to_last_input = false);
+void mlp_backward(Builder& b, double hidden, const Mlp& mlp, std::int64_t width);
+/// Bytes of the activation function per output; the kernel that does it on `rows` of `width`.
+double activation_bytes(const Builder& b, const Mlp& mlp, bool forward);
+Elements activation_elements(const Mlp& mlp, double rows, double width);
 
 // The attention block between its norm and its output projection (attention_ops.cpp).
 void projections_forward(Builder& b, const Model& model, const Attention& a);

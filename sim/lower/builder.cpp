@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/lower/hop.hpp"
+#include "sim/lower/pair_cost.hpp"
 #include "sim/staleness.hpp"
 
 namespace paceline::sim {
@@ -16,8 +17,9 @@ using models::Scenario;
 StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Program& program,
                          const LowerOptions& options)
     : s_(scenario), plan_(plan), placement_(placement_of(program)) {
-  dp_ranks_ = static_cast<double>(s_.parallel.dp) * s_.parallel.cp;
-  fsdp_ = s_.parallel.zero >= 3 && dp_ranks_ > 1;
+  const models::DataRanks ranks = models::data_ranks(s_);
+  data_parallel_ = ranks.dense > 1 || ranks.experts > 1;
+  fsdp_ = s_.parallel.zero >= 3 && data_parallel_;
   bucketed_ = s_.stack.dp_overlap == DpOverlap::Bucketed ||
               (s_.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s_.parallel.pp == 1);
   replicas_ = options.unfold ? static_cast<int>(plan.members_per_lane) : 1;
@@ -40,7 +42,14 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
   kernels_ = options.kernels;
   network_ = kernels_ || (options.network && !s_.costs);
   chunks_ = network_ && options.chunks && !options.unfold && !kernels_;
+  if (s_.moe.overlap && (network_ || ready_)) {
+    throw base::Error(models::where(s_, "moe.overlap"),
+                      std::string("1f1b does not go with ") +
+                          (ready_ ? "ready dispatch" : "an engine that shares links"),
+                      ready_ ? "dispatch: fixed" : "--engine reference, or overlap: none");
+  }
   axes_ = models::data_axes(plan_, s_);
+  expert_axes_ = models::expert_axes(plan_);
   make_contexts(options.inner || network_);
   inner_ = kernels_ || (network_ && shares_inner());
   for (const models::MeshAxis& axis : plan_.meshes.front().axes) {
@@ -64,7 +73,8 @@ void StepBuilder::make_contexts(bool keep_inner) {
       continue;
     }
     contexts_.push_back(std::make_unique<CostContext>(cost_context(s_, plan_, r * stride)));
-    contexts_.back()->keep_inner = keep_inner;
+    contexts_.back()->pairs = s_.moe.overlap;
+    contexts_.back()->keep_inner = keep_inner || s_.moe.overlap;
     contexts_.back()->each_kernel = kernels_;
     rank_context_.push_back(contexts_.back().get());
   }
@@ -235,7 +245,7 @@ bool StepBuilder::expands(const ActionContext& action) const {
 }
 
 bool StepBuilder::expands_for_data(const ActionContext& action) const {
-  if (s_.costs || dp_ranks_ <= 1) return false;
+  if (s_.costs || !data_parallel_) return false;
   if (fsdp_) return true;
   const Role r = role(action);
   // Only shards of the gradients stay: every microbatch reduces its own.
@@ -246,7 +256,7 @@ bool StepBuilder::expands_for_data(const ActionContext& action) const {
 }
 
 bool StepBuilder::ends_count() const {
-  return !s_.costs && dp_ranks_ > 1 && (bucketed_ || s_.parallel.zero == 2);
+  return !s_.costs && data_parallel_ && (bucketed_ || s_.parallel.zero == 2);
 }
 
 TaskId StepBuilder::add_action(const ActionContext& action) {
@@ -257,8 +267,39 @@ TaskId StepBuilder::add_action(const ActionContext& action) {
 }
 
 TaskId StepBuilder::add_whole(const ActionContext& action) {
-  const std::uint16_t segment = work_of(action).segment[index_of(role(action))];
+  const std::uint16_t segment =
+      overlaps(action) ? pair_segment(action) : work_of(action).segment[index_of(role(action))];
   return add(task_of(action, TaskKind::Action, Stream::Compute, segment), action.inputs);
+}
+
+bool StepBuilder::overlaps(const ActionContext& action) const {
+  if (!s_.moe.overlap || action.partner == nullptr || s_.costs) return false;
+  const ActionContext& other = *action.partner;
+  return sides_[other.action.pass] == SidePass::None && !expands(action) && !expands(other);
+}
+
+/// Of the first of a pair what passes until it is done, of the second the rest.
+std::uint16_t StepBuilder::pair_segment(const ActionContext& action) {
+  const ActionContext& first = action.leads ? action : *action.partner;
+  const ActionContext& second = action.leads ? *action.partner : action;
+  const std::size_t role1 = index_of(role(first)), role2 = index_of(role(second));
+  const SliceWork &work1 = work_of(first), &work2 = work_of(second);
+  const std::pair key{work1.segment[role1], work2.segment[role2]};
+  const auto [found, fresh] = pair_segments_.try_emplace(key);
+  const std::size_t which = action.leads ? 0 : 1;
+  if (!fresh) return found->second[which];
+  const PairCost pair =
+      pair_cost(*work1.whole[role1], *work2.whole[role2], context(action.lane).overlap_slowdown);
+  for (std::size_t i = 0; i < 2; ++i) {
+    Segment segment = graph_.segments[i == 0 ? key.first : key.second];
+    segment.inner.clear();
+    segment.seconds = i == 0 ? pair.first_end : pair.seconds - pair.first_end;
+    for (std::size_t p = 0; p < kParts; ++p)
+      segment.parts[p] = pair.parts[p] * (pair.seconds > 0 ? segment.seconds / pair.seconds : 0);
+    graph_.segments.push_back(std::move(segment));
+    found->second[i] = static_cast<std::uint16_t>(graph_.segments.size() - 1);
+  }
+  return found->second[which];
 }
 
 const StepBuilder::Markers& StepBuilder::markers(std::uint16_t segment) {
@@ -302,11 +343,10 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
     return work.parts[forward ? i : count - 1 - i];
   };
   const auto gather = [&](std::size_t i) {
-    if (!gathers || i >= count || part_at(i).gather_bytes <= 0) return kNoTask;
+    if (!gathers || i >= count || part_at(i).gather_bytes.sum() <= 0) return kNoTask;
     // No telling what will run before: gathers of ready dispatch begin with the step.
     const TaskId window = ready_ ? kNoTask : compute_before_[task.lane];
-    return add_dp(action.lane, CollectiveOp::AllGather, part_at(i).gather_bytes,
-                  context(action.lane).data.shard, after(window));
+    return gather_parameters(action.lane, part_at(i).gather_bytes, window);
   };
   TaskId gathered = gather(0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -314,7 +354,7 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
     const PassPart& part = part_at(i);
     const TaskId done = add_part(task, part, r, gathered);
     gathered = next;
-    if (reduces && part.reduce_bytes > 0) {
+    if (reduces && part.reduce_bytes.sum() > 0) {
       last_dp_[task.lane] = reduce_gradients(action.lane, part.reduce_bytes, done, action.last);
     }
   }

@@ -27,6 +27,9 @@ struct ActionContext {
   bool last = false;               ///< before the next update, or the end of the step
   bool opens = true;               ///< first of those that share a gathering of the weights
   bool closes = true;              ///< last of them
+  /// The other action of a fused pair; it follows this one where `leads`.
+  const ActionContext* partner = nullptr;
+  bool leads = false;
 };
 
 /// Adds tasks for actions and for the end of the step.
@@ -116,11 +119,15 @@ class StepBuilder {
   StageWork vocabulary_share() const;
   PassCost vocabulary_cost(int rank, Role role) const;
   double shared_bytes(const ActionContext& action) const;
-  Task optimizer_task(int lane, double parameters);
+  /// Over so many parameters of a rank, `experts` of them of routed experts.
+  Task optimizer_task(int lane, double parameters, double experts);
   bool expands(const ActionContext& action) const;
   /// Layer by layer, because data-parallel collectives run beside it.
   bool expands_for_data(const ActionContext& action) const;
   TaskId add_whole(const ActionContext& action);
+  /// Whether a fused pair runs at the same time (pair_cost.hpp), not one after the other.
+  bool overlaps(const ActionContext& action) const;
+  std::uint16_t pair_segment(const ActionContext& action);
   TaskId add_expanded(const ActionContext& action);
   /// Where several actions share a gathering: the whole weights of the stage, or the whole
   /// gradients, are there from the first of them to the last.
@@ -133,16 +140,20 @@ class StepBuilder {
   bool shares_inner() const;
   TaskId add_dp(int lane, models::CollectiveOp op, double bytes,
                 const models::CollectiveGroup& group, std::span<const TaskId> deps);
-  TaskId reduce_gradients(int lane, double bytes, TaskId after, bool final);
+  TaskId reduce_gradients(int lane, const DataBytes& bytes, TaskId after, bool final);
+  TaskId reduce_over(int lane, double bytes, const models::DataGroups& groups, TaskId after,
+                     bool final);
+  /// Parameters of the shards to all who hold them; kNoTask where nothing is to gather.
+  TaskId gather_parameters(int lane, const DataBytes& bytes, TaskId after);
   /// Of the device a lane's ranks sit on.
   const CostContext& context(int lane) const {
     return *rank_context_[static_cast<std::size_t>(rank_of(lane))];
   }
   /// Sum of `of(StageWork)` over the stages a lane holds, in model order.
   template <class F>
-  double sum_stages(std::size_t lane, const F& of) const {
+  auto sum_stages(std::size_t lane, const F& of) const {
     const auto rank = static_cast<std::size_t>(rank_of(static_cast<int>(lane)));
-    double sum = 0;
+    auto sum = decltype(of(work_.front())){};
     for (std::size_t i = first_held_[rank]; i < first_held_[rank + 1]; ++i) sum += of(work_[i]);
     return sum;
   }
@@ -162,6 +173,7 @@ class StepBuilder {
   void note_message(TaskId task, int lane, const Hop& hop);
   void note_collective(TaskId task, const DpSegment& collective);
   void note_piece(TaskId task, const InnerTask& piece);
+  const std::vector<models::Axis>& axes_of(models::GroupAxis axis) const;
   /// All tasks of the segment run this kernel.
   void note_kernel(std::uint16_t segment, std::shared_ptr<const models::Op> kernel);
   void add_exchanges();
@@ -178,7 +190,8 @@ class StepBuilder {
   std::uint16_t join_segment_ = 0;  ///< 0: none yet
   bool fsdp_ = false;
   bool bucketed_ = false;
-  double dp_ranks_ = 1;
+  /// Some parameters are held by several ranks: gradients are summed, shards gathered.
+  bool data_parallel_ = false;
   std::vector<std::unique_ptr<CostContext>> contexts_;  ///< by distinct device group
   std::vector<const CostContext*> rank_context_;        ///< by pipeline rank
   Placement placement_;
@@ -207,10 +220,13 @@ class StepBuilder {
   bool inner_ = false;  ///< collectives inside passes become tasks
   bool chunks_ = false;
   models::DataAxes axes_;
+  models::ExpertAxes expert_axes_;
   std::vector<models::Axis> tp_axes_, cp_axes_;
   /// By name, phase of a kernel, seconds and bytes.
   std::map<std::tuple<std::string_view, int, double, double>, std::uint16_t> piece_segments_;
   std::map<std::uint16_t, std::uint16_t> end_segments_;
+  /// By the segments of the two alone.
+  std::map<std::pair<std::uint16_t, std::uint16_t>, std::array<std::uint16_t, 2>> pair_segments_;
   std::vector<NetworkTask> network_tasks_;
 };
 

@@ -114,6 +114,20 @@ void StepBuilder::add_exchanges() {
   }
 }
 
+const std::vector<models::Axis>& StepBuilder::axes_of(models::GroupAxis axis) const {
+  switch (axis) {
+    case models::GroupAxis::Tp:
+      return tp_axes_;
+    case models::GroupAxis::Cp:
+      return cp_axes_;
+    case models::GroupAxis::Ep:
+      return expert_axes_.ep;
+    case models::GroupAxis::Etp:
+      break;
+  }
+  return expert_axes_.etp;
+}
+
 void StepBuilder::note_piece(TaskId task, const InnerTask& piece) {
   NetworkTask note;
   note.task = task;
@@ -121,7 +135,7 @@ void StepBuilder::note_piece(TaskId task, const InnerTask& piece) {
   note.algorithm = piece.algorithm;
   note.size = piece.size;
   note.fluid = piece.fluid;
-  note.axes = piece.stream == Stream::Tp ? &tp_axes_ : &cp_axes_;
+  note.axes = &axes_of(piece.axis);
   network_tasks_.push_back(note);
 }
 
@@ -131,8 +145,9 @@ bool StepBuilder::shares_inner() const {
     return group.ranks > 1 && (group.domains > 1 || (group.intra != nullptr &&
                                                      group.intra->kind == models::LinkKind::Pcie));
   };
-  return std::any_of(contexts_.begin(), contexts_.end(),
-                     [&](const auto& c) { return meets(c->tp) || meets(c->cp); });
+  return std::any_of(contexts_.begin(), contexts_.end(), [&](const auto& c) {
+    return meets(c->tp) || meets(c->cp) || meets(c->experts.ep) || meets(c->experts.etp);
+  });
 }
 
 void StepBuilder::note_message(TaskId task, int lane, const Hop& hop) {
@@ -156,7 +171,11 @@ void StepBuilder::note_collective(TaskId task, const DpSegment& collective) {
   note.algorithm = collective.choice.algorithm;
   note.size = collective.bytes;
   note.fluid = (collective.choice.time - collective.choice.latency).value;
-  note.axes = collective.group == &data.all     ? &axes_.all
+  const models::DataGroups& experts =
+      context(static_cast<int>(graph_.tasks[task].lane)).experts.data;
+  const bool of_experts = collective.group == &experts.all || collective.group == &experts.shard;
+  note.axes = of_experts                        ? &expert_axes_.data.all
+              : collective.group == &data.all   ? &axes_.all
               : collective.group == &data.shard ? &axes_.shard
                                                 : &axes_.replicas;
   network_tasks_.push_back(note);

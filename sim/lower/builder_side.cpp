@@ -42,20 +42,20 @@ TaskId StepBuilder::add_update(const ActionContext& action) {
   const auto l = static_cast<std::size_t>(action.lane);
   const StageWork& work = stage_of(action);
   std::vector<TaskId> needs(action.inputs.begin(), action.inputs.end());
-  const bool reduces = dp_ranks_ > 1 && !s_.costs && !fsdp_;
+  const bool reduces = data_parallel_ && !s_.costs && !fsdp_;
   if (reduces && !bucketed_ && s_.parallel.zero != 2) {
     const TaskId made = ready_ ? join(l, action.inputs) : last_compute_[l];
     last_dp_[l] = reduce_gradients(action.lane, work.reduce_bytes, made, true);
   }
   if (last_dp_[l] != kNoTask) needs.push_back(last_dp_[l]);
-  Task task = optimizer_task(action.lane, work.parameters);
+  Task task = optimizer_task(action.lane, work.parameters, work.expert_parameters);
   task.origin = action.position;
-  const TaskId exchanged = exchange_copies(action, work.reduce_bytes);
+  const TaskId exchanged = exchange_copies(action, work.reduce_bytes.sum());
   if (exchanged != kNoTask) needs.push_back(exchanged);
   TaskId last = add(task, needs);
   if (!reduces || s_.parallel.zero == 0 || bucketed_) return last;
-  last = add_dp(action.lane, CollectiveOp::AllGather, work.gather_bytes,
-                context(action.lane).data.shard, {&last, 1});
+  last = gather_parameters(action.lane, work.gather_bytes, last);
+  PACELINE_CHECK(last != kNoTask);
   task.seconds = 0;
   task.segment = timed_segment("weights are there", Part::Optimizer, 0);
   return add(task, {&last, 1});

@@ -66,8 +66,9 @@ TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes,
 
 /// Gradients of `bytes`: summed over all ranks, or to the shard that keeps them, and under HSDP
 /// once a step (`final`) over the replicas of the shard.
-TaskId StepBuilder::reduce_gradients(int lane, double bytes, TaskId after, bool final) {
-  const models::DataGroups& data = context(lane).data;
+TaskId StepBuilder::reduce_over(int lane, double bytes, const models::DataGroups& data,
+                                TaskId after, bool final) {
+  if (bytes <= 0 || data.all.ranks <= 1) return after;
   if (s_.parallel.zero == 0 || (s_.stack.zero_all_reduce && !fsdp_)) {
     return add_dp(lane, CollectiveOp::AllReduce, bytes, data.all, {&after, 1});
   }
@@ -80,6 +81,28 @@ TaskId StepBuilder::reduce_gradients(int lane, double bytes, TaskId after, bool 
         add_dp(lane, CollectiveOp::AllReduce, bytes / data.shard.ranks, data.replicas, {&last, 1});
   }
   return last;
+}
+
+/// Dense ones and those of experts have communicators of their own, but share wires: one follows
+/// the other.
+TaskId StepBuilder::reduce_gradients(int lane, const DataBytes& bytes, TaskId after, bool final) {
+  const CostContext& c = context(lane);
+  const TaskId dense = reduce_over(lane, bytes.dense, c.data, after, final);
+  return reduce_over(lane, bytes.experts, c.experts.data, dense, final);
+}
+
+TaskId StepBuilder::gather_parameters(int lane, const DataBytes& bytes, TaskId after) {
+  const CostContext& c = context(lane);
+  TaskId last = after;
+  bool any = false;
+  const auto over = [&](double size, const models::CollectiveGroup& group) {
+    if (size <= 0 || group.ranks <= 1) return;
+    last = add_dp(lane, CollectiveOp::AllGather, size, group, sim::after(last));
+    any = true;
+  };
+  over(bytes.dense, c.data.shard);
+  over(bytes.experts, c.experts.data.shard);
+  return any ? last : kNoTask;
 }
 
 TaskId StepBuilder::join(std::size_t lane, std::span<const TaskId> tasks) {
@@ -100,9 +123,9 @@ TaskId StepBuilder::lane_end(std::size_t lane) {
 }
 
 void StepBuilder::sync_gradients(int lane) {
-  if (dp_ranks_ <= 1 || s_.costs || fsdp_ || bucketed_ || s_.parallel.zero == 2) return;
+  if (!data_parallel_ || s_.costs || fsdp_ || bucketed_ || s_.parallel.zero == 2) return;
   const auto l = static_cast<std::size_t>(lane);
-  const double bytes = sum_stages(l, [](const StageWork& work) { return work.reduce_bytes; });
+  const DataBytes bytes = sum_stages(l, [](const StageWork& work) { return work.reduce_bytes; });
   last_dp_[l] = reduce_gradients(lane, bytes, lane_end(l), true);
 }
 
@@ -172,17 +195,16 @@ void StepBuilder::join_copies() {
     const std::vector<int>& ranks = placement_.ranks[stage];
     for (std::size_t i = 1; i < ranks.size(); ++i) {
       join_pair({ranks[0], ranks[i]}, "all_reduce copies",
-                held(ranks[0], static_cast<int>(stage)).reduce_bytes);
+                held(ranks[0], static_cast<int>(stage)).reduce_bytes.sum());
     }
   }
 }
 
 /// The optimizer step over a rank's shard of so many parameters.
-Task StepBuilder::optimizer_task(int lane, double parameters) {
-  const int group = s_.parallel.shard > 0 ? s_.parallel.shard : s_.parallel.dp;
-  const double shard = s_.parallel.zero >= 1
-                           ? parameters / (static_cast<double>(group) * s_.parallel.cp)
-                           : parameters;
+Task StepBuilder::optimizer_task(int lane, double parameters, double experts) {
+  const models::DataRanks ranks =
+      s_.parallel.zero >= 1 ? models::shard_ranks(s_) : models::DataRanks{};
+  const double shard = (parameters - experts) / ranks.dense + experts / ranks.experts;
   Task task;
   task.lane = static_cast<std::uint32_t>(lane);
   task.kind = TaskKind::Optimizer;
@@ -204,15 +226,18 @@ Task StepBuilder::optimizer_task(int lane, double parameters) {
 void StepBuilder::add_optimizer(int lane) {
   const auto l = static_cast<std::size_t>(lane);
   const double parameters = sum_stages(l, [](const StageWork& work) { return work.parameters; });
-  Task task = optimizer_task(lane, parameters);
+  const double experts =
+      sum_stages(l, [](const StageWork& work) { return work.expert_parameters; });
+  Task task = optimizer_task(lane, parameters, experts);
   std::vector<TaskId> needs;
   if (ready_) needs.push_back(lane_end(l));
   if (last_dp_[l] != kNoTask) needs.push_back(last_dp_[l]);
   TaskId last = add(task, needs);
-  const bool gathers = s_.parallel.zero >= 1 && dp_ranks_ > 1 && !s_.costs && !fsdp_ && !bucketed_;
+  const bool gathers = s_.parallel.zero >= 1 && data_parallel_ && !s_.costs && !fsdp_ && !bucketed_;
   if (gathers) {
-    const double gather = sum_stages(l, [](const StageWork& work) { return work.gather_bytes; });
-    last = add_dp(lane, CollectiveOp::AllGather, gather, context(lane).data.shard, {&last, 1});
+    const DataBytes gather = sum_stages(l, [](const StageWork& work) { return work.gather_bytes; });
+    if (const TaskId gathered = gather_parameters(lane, gather, last); gathered != kNoTask)
+      last = gathered;
   }
   add_step_overhead(lane, last);
 }

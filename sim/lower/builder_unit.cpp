@@ -15,16 +15,17 @@ void StepBuilder::keep_whole(const ActionContext& action, Task task) {
       std::uint16_t{0});
   if (fresh) {
     const models::StateBytes bytes = models::state_bytes(s_);
-    const double whole = stage_of(action).parameters;
-    const double share = 1 - 1.0 / context(action.lane).data.shard.ranks;
+    const StageWork& work = stage_of(action);
+    const models::DataRanks shards = models::shard_ranks(s_);
+    const double missing = (work.parameters - work.expert_parameters) * (1 - 1 / shards.dense) +
+                           work.expert_parameters * (1 - 1 / shards.experts);
     found->second = add_segment(graph_, action.opens ? "keep whole" : "let go", {});
     Segment& segment = graph_.segments[found->second];
     auto& deltas = action.opens ? segment.at_start : segment.at_finish;
     const double sign = action.opens ? 1 : -1;
-    if (needs_weights(r))
-      deltas.push_back({MemoryPart::Parameters, sign * whole * share * bytes.weight});
+    if (needs_weights(r)) deltas.push_back({MemoryPart::Parameters, sign * missing * bytes.weight});
     if (gives_gradients(r))
-      deltas.push_back({MemoryPart::Gradients, sign * whole * share * bytes.gradient});
+      deltas.push_back({MemoryPart::Gradients, sign * missing * bytes.gradient});
   }
   task.segment = found->second;
   add(task, {});

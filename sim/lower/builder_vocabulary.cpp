@@ -32,8 +32,8 @@ StageWork StepBuilder::vocabulary_share() const {
   for (double* part : {&work.memory.parameters, &work.memory.gradients, &work.memory.optimizer,
                        &work.memory.logits})
     *part /= s_.parallel.pp;
-  work.gather_bytes = work.parameters * bytes.weight;
-  work.reduce_bytes = work.parameters * models::element_bytes(s_.stack.gradient_reduce);
+  work.gather_bytes.dense = work.parameters * bytes.weight;
+  work.reduce_bytes.dense = work.parameters * models::element_bytes(s_.stack.gradient_reduce);
   return work;
 }
 

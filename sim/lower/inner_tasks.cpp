@@ -35,7 +35,8 @@ InnerTask piece_of(const CostContext& context, const Task& task, const Op& op) {
   }
   const models::CollectiveGroup& group = group_of(context, op);
   piece.name = op.name;
-  piece.part = task.stream == Stream::Tp ? Part::ExposedTp : Part::ExposedCp;
+  piece.axis = op.axis;
+  piece.part = exposed_part(task.stream);
   if (group.ranks <= 1) return piece;
   const models::CollectiveChoice choice = choice_of(context, op);
   if (choice.time.value <= 0) return piece;
@@ -45,8 +46,11 @@ InnerTask piece_of(const CostContext& context, const Task& task, const Op& op) {
   piece.algorithm = choice.algorithm;
   piece.size = op.bytes * share;
   piece.fluid = task.seconds * (1 - choice.latency.value / choice.time.value);
-  piece.sent =
-      models::bytes_sent(op.collective, choice.algorithm, base::Bytes(piece.size), group).value;
+  const double two_step = (op.across + op.inside) * share;
+  piece.sent = two_step > 0 ? two_step
+                            : models::bytes_sent(op.collective, choice.algorithm,
+                                                 base::Bytes(piece.size), group)
+                                  .value;
   return piece;
 }
 

@@ -50,16 +50,13 @@ class Emitter {
                  position = static_cast<std::size_t>(at.index);
       const std::vector<Action>& actions = program_.order[rank];
       if (position == 0 || !actions[position - 1].fused) collect_inputs(actions, position, at.rank);
-      ActionContext context;
-      context.lane = lane_of(at.rank);
-      context.action = actions[position];
-      context.direction = program_.passes[context.action.pass].direction;
-      context.position = static_cast<std::uint32_t>(at.index);
+      ActionContext context = context_of(lane_of(at.rank), rank, position), partner;
       context.inputs = inputs_;
-      context.first = (ends_[rank][position] & kFirst) != 0;
-      context.last = (ends_[rank][position] & kLast) != 0;
-      context.opens = (ends_[rank][position] & kOpens) != 0;
-      context.closes = (ends_[rank][position] & kCloses) != 0;
+      if (const std::size_t other = partner_of(actions, position); other != kNowhere) {
+        partner = context_of(context.lane, rank, other);
+        context.partner = &partner;
+        context.leads = other > position;
+      }
       if (builder_.ready()) {
         fences.add_needs(context.action, at.rank, inputs_);
         add_order(context, at.rank);
@@ -75,6 +72,27 @@ class Emitter {
   }
 
  private:
+  ActionContext context_of(int lane, std::size_t rank, std::size_t position) const {
+    ActionContext context;
+    context.lane = lane;
+    context.action = program_.order[rank][position];
+    context.direction = program_.passes[context.action.pass].direction;
+    context.position = static_cast<std::uint32_t>(position);
+    context.first = (ends_[rank][position] & kFirst) != 0;
+    context.last = (ends_[rank][position] & kLast) != 0;
+    context.opens = (ends_[rank][position] & kOpens) != 0;
+    context.closes = (ends_[rank][position] & kCloses) != 0;
+    return context;
+  }
+  /// The other action of a fused pair, kNowhere for those that stand alone or in larger groups.
+  static std::size_t partner_of(const std::vector<Action>& actions, std::size_t position) {
+    const auto fused = [&](std::size_t i) { return i < actions.size() && actions[i].fused; };
+    if (fused(position))
+      return fused(position + 1) || fused(position - 1) ? kNowhere : position + 1;
+    const bool follows = fused(position - 1) && !fused(position - 2);
+    return follows ? position - 1 : kNowhere;
+  }
+
   struct Made {
     TaskId task = kNoTask;
     TaskId message = kNoTask;  ///< to the rank or ranks that need it

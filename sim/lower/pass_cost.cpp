@@ -6,17 +6,25 @@
 
 #include "models/cost/collnet.hpp"
 #include "models/cost/memory.hpp"
+#include "models/workload/expert_load.hpp"
 #include "sim/documents.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/lower/inner_tasks.hpp"
 
 namespace paceline::sim {
+
+Part exposed_part(Stream stream) {
+  if (stream == Stream::Tp) return Part::ExposedTp;
+  return stream == Stream::Cp ? Part::ExposedCp : Part::ExposedEp;
+}
+
 namespace {
 
 using models::Op;
 using models::OpKind;
 using models::Phase;
 
+/// Exchanges of experts follow one another whatever their group: one stream.
 Stream stream_of(const Op& op) {
   switch (op.axis) {
     case models::GroupAxis::Tp:
@@ -27,8 +35,11 @@ Stream stream_of(const Op& op) {
     case models::GroupAxis::CpOuter:
     case models::GroupAxis::Servers:
       return Stream::CpOuter;
+    case models::GroupAxis::Ep:
+    case models::GroupAxis::Etp:
+      break;
   }
-  return Stream::Cp;
+  return Stream::Ep;
 }
 
 /// Share of an overlapped collective that is waited for all the same: user buffers expose the first
@@ -45,10 +56,6 @@ double op_seconds(const CostContext& c, const Op& op) {
 
 bool overlaps(const std::vector<Op>& ops) {
   return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.beside > 0; });
-}
-
-Part exposed_part(Stream stream) {
-  return stream == Stream::Tp ? Part::ExposedTp : Part::ExposedCp;
 }
 
 /// Compute seconds go to Compute; what the chain waits for goes to the collective it waits for.
@@ -85,6 +92,7 @@ PassCost evaluate_serial(const CostContext& context, const std::vector<Op>& ops)
 }
 
 void add_host(const CostContext& context, PassCost& cost, double host) {
+  cost.host += host;
   const double extra =
       context.scenario->stack.blocking_launch ? host : std::max(0.0, host - cost.seconds);
   add_tail(cost, Part::Host, extra);
@@ -104,11 +112,18 @@ const models::CollectiveGroup& group_of(const CostContext& c, const Op& op) {
       return c.cp_outer;
     case models::GroupAxis::Servers:
       return c.data.all;
+    case models::GroupAxis::Ep:
+      return c.experts.ep;
+    case models::GroupAxis::Etp:
+      break;
   }
-  return c.cp;
+  return c.experts.etp;
 }
 
 models::CollectiveChoice choice_of(const CostContext& c, const Op& op) {
+  if (op.across + op.inside > 0)
+    return models::two_step_time(base::Bytes(op.across), base::Bytes(op.inside), group_of(c, op),
+                                 *c.nccl);
   return models::collective_time(op.collective, base::Bytes(op.bytes), group_of(c, op), *c.nccl);
 }
 
@@ -131,6 +146,15 @@ CostContext cost_context(const models::Scenario& s, const models::Plan& plan, in
   c.data = models::data_groups(plan, s, first_device);
   if (s.batch.documents)
     c.packs = std::make_shared<const std::vector<models::Window>>(typical_packs(s));
+  c.experts = models::expert_groups(plan, s, first_device);
+  const auto moe = std::find_if(s.model.kinds.begin(), s.model.kinds.end(),
+                                [](const models::Layer& l) { return l.experts.count > 0; });
+  if (moe != s.model.kinds.end()) {
+    const models::ExpertLoad load =
+        models::expert_load(s.moe, moe->experts.count, moe->experts.per_token, s.parallel.ep);
+    c.expert_load = load.mean;
+    c.expert_load_slowest = load.slowest;
+  }
   c.nccl = &models::nccl_release(s.stack.nccl);
   c.overlap_slowdown = s.stack.overlap_slowdown.value_or(
       s.profiles[group].overlap_slowdown.value_or(s.cluster.groups[group].device.overlap_slowdown));
@@ -162,6 +186,7 @@ PassCost& PassCost::operator+=(const PassCost& o) {
   append_inner(inner, o.inner, seconds);
   seconds += o.seconds;
   flops += o.flops;
+  host += o.host;
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i] += o.parts[i];
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += o.bytes[i];
   return *this;
@@ -248,10 +273,12 @@ PassCost evaluate(const CostContext& context, const std::vector<Op>& ops) {
   cost.flops = models::matrix_flops(ops);
   for (const Op& op : ops) {
     if (op.kind != OpKind::Collective) continue;
+    const bool two_step = op.across + op.inside > 0;
     cost.bytes[static_cast<std::size_t>(stream_of(op))] +=
-        models::bytes_sent(op.collective, choice_of(context, op).algorithm, base::Bytes(op.bytes),
-                           group_of(context, op))
-            .value;
+        two_step ? op.across + op.inside
+                 : models::bytes_sent(op.collective, choice_of(context, op).algorithm,
+                                      base::Bytes(op.bytes), group_of(context, op))
+                       .value;
   }
   return cost;
 }
@@ -288,28 +315,64 @@ models::LayerShape shape_of(const CostContext& context, const Slice& slice) {
   shape.tokens *= slice.share();
   shape.slice_begin = slice.begin;
   shape.slice_end = slice.end;
+  shape.experts.nodes = context.experts.ep.domains;
+  shape.experts.load = context.expert_load;
   return shape;
+}
+
+/// What `list` makes of a shape, as a mean rank spends it: what it waits for the rank whose experts
+/// have most tokens comes last.
+template <class List>
+PassCost with_straggler(const CostContext& context, const models::Layer& layer,
+                        const models::LayerShape& shape, const List& list) {
+  PassCost cost = evaluate(context, list(shape));
+  if (layer.experts.count == 0 || context.expert_load_slowest <= context.expert_load) return cost;
+  models::LayerShape slowest = shape;
+  slowest.experts.load = context.expert_load_slowest;
+  CostContext plain = context;
+  plain.keep_inner = false;
+  add_tail(cost, Part::Straggler,
+           std::max(0.0, evaluate(plain, list(slowest)).seconds - cost.seconds));
+  return cost;
 }
 
 PassCost forward_cost(const CostContext& context, const models::Layer& layer,
                       const models::LayerShape& shape, bool to_last_input) {
-  std::vector<Op> ops;
-  models::append_forward(ops, context.scenario->model, layer, shape, to_last_input);
-  return evaluate(context, ops);
+  return with_straggler(context, layer, shape, [&](const models::LayerShape& of) {
+    std::vector<Op> ops;
+    models::append_forward(ops, context.scenario->model, layer, of, to_last_input);
+    return ops;
+  });
+}
+
+/// Host time of a layer: experts without captured graphs have a floor of their own, of which a
+/// third is the forward's.
+double host_seconds(const models::Scenario& s, const models::Layer& layer, bool forward) {
+  const models::Stack& stack = s.stack;
+  const double base = (forward ? stack.host_layer_forward : stack.host_layer_backward).value;
+  if (layer.experts.count == 0) return base;
+  const base::Seconds floor =
+      s.precision == models::Precision::Fp8 && stack.host_moe_layer_fp8 > base::Seconds(0)
+          ? stack.host_moe_layer_fp8
+          : stack.host_moe_layer;
+  return std::max(base, floor.value * (forward ? 1.0 / 3 : 2.0 / 3));
 }
 
 /// A whole backward, or a half of it with its share of the launches.
 PassCost backward_cost(const CostContext& context, const models::Layer& layer,
                        const models::LayerShape& shape, Role role) {
   const models::Scenario& s = *context.scenario;
-  std::vector<Op> ops;
-  if (s.recompute == models::Recompute::Selective) models::append_core_recompute(ops, layer, shape);
-  models::append_backward(ops, s.model, layer, shape);
-  const double all = static_cast<double>(kernels(ops));
-  if (role != Role::Backward) ops = half_of(ops, role == Role::Weight);
-  const double share = role == Role::Backward ? 1 : static_cast<double>(kernels(ops)) / all;
-  PassCost cost = evaluate(context, ops);
-  add_host(context, cost, s.stack.host_layer_backward.value * share);
+  double share = 1;
+  PassCost cost = with_straggler(context, layer, shape, [&](const models::LayerShape& of) {
+    std::vector<Op> ops;
+    if (s.recompute == models::Recompute::Selective) models::append_core_recompute(ops, layer, of);
+    models::append_backward(ops, s.model, layer, of);
+    if (role == Role::Backward) return ops;
+    std::vector<Op> half = half_of(ops, role == Role::Weight);
+    share = static_cast<double>(kernels(half)) / static_cast<double>(kernels(ops));
+    return half;
+  });
+  add_host(context, cost, host_seconds(s, layer, false) * share);
   return cost;
 }
 
@@ -349,7 +412,7 @@ PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool
   const models::LayerShape shape = shape_of(context, slice);
   const auto forward = [&] {
     PassCost cost = forward_cost(context, layer, shape, false);
-    add_host(context, cost, s.stack.host_layer_forward.value);
+    add_host(context, cost, host_seconds(s, layer, true));
     return cost;
   };
   if (role == Role::Forward || role == Role::Recompute) return forward();
@@ -375,6 +438,15 @@ PassCost end_cost(const CostContext& context, bool head, Role role, const Slice&
   // The embedding's backward is all gradient of its weights.
   if (role == Role::Input) ops = head ? half_of(ops, false) : std::vector<Op>{};
   if (role == Role::Weight && head) ops = half_of(ops, true);
+  return evaluate(context, ops);
+}
+
+PassCost prediction_cost(const CostContext& context, Role role, const Slice& slice) {
+  const bool forward = role == Role::Forward || role == Role::Recompute;
+  std::vector<Op> ops;
+  models::append_prediction(ops, context.scenario->model, shape_of(context, slice),
+                            forward ? Phase::Forward : Phase::Input);
+  if (role == Role::Input || role == Role::Weight) ops = half_of(ops, role == Role::Weight);
   return evaluate(context, ops);
 }
 

@@ -21,12 +21,16 @@ struct CostContext {
   models::CollectiveGroup tp, cp;
   models::CollectiveGroup cp_inner, cp_outer;  ///< parts of cp
   models::DataGroups data;                     ///< ranks that hold the same parameters
+  models::ExpertGroups experts;
+  /// Tokens of a rank's experts over their equal share: mean, and of the rank all others wait for.
+  double expert_load = 1, expert_load_slowest = 1;
   const models::NcclRelease* nccl = nullptr;
   double overlap_slowdown = 1;  ///< of kernels beside communication
   /// The documents passes are costed with (LayerShape::packs); null without.
   std::shared_ptr<const std::vector<models::Window>> packs;
   bool keep_inner = false;   ///< record the pieces of passes
   bool each_kernel = false;  ///< with keep_inner: a piece for every kernel
+  bool pairs = false;        ///< passes are paired (pair_cost.hpp): their pieces stay
 };
 CostContext cost_context(const models::Scenario& scenario, const models::Plan& plan,
                          int first_device);
@@ -40,6 +44,7 @@ struct InnerTask {
   double seconds = 0;
   double start = 0, finish = 0;     ///< with nothing in its way, from the start of the pass
   std::vector<std::uint32_t> deps;  ///< pieces of the pass
+  models::GroupAxis axis = models::GroupAxis::Tp;  ///< of a collective
   // Of a collective:
   models::CollectiveOp op = models::CollectiveOp::AllReduce;
   models::CollectiveAlgorithm algorithm = models::CollectiveAlgorithm::Ring;
@@ -55,10 +60,14 @@ struct PassCost {
   PartSeconds parts{};  ///< adds up to seconds
   std::array<double, kStreams> bytes{};
   double flops = 0;
+  double host = 0;                      ///< what the host takes to issue it, hidden or not
   std::vector<InnerTask> inner;         ///< in order; only with CostContext::keep_inner
   std::vector<AttentionUse> attention;  ///< only with CostContext::packs
   PassCost& operator+=(const PassCost& other);
 };
+
+/// What a lane says when it waits for a collective of the stream.
+Part exposed_part(Stream stream);
 
 /// Of a collective: who takes part, its time, and what the stack makes of that.
 const models::CollectiveGroup& group_of(const CostContext& context, const models::Op& op);
@@ -106,5 +115,8 @@ double core_seconds(const CostContext& context, const models::Layer& layer,
 /// Embedding or head, of the head one of `shares` equal parts of the vocabulary.
 PassCost end_cost(const CostContext& context, bool head, Role role, const Slice& slice = {},
                   int shares = 1);
+
+/// What a multi-token-prediction layer takes beside the layer it is.
+PassCost prediction_cost(const CostContext& context, Role role, const Slice& slice = {});
 
 }  // namespace paceline::sim

@@ -74,10 +74,12 @@ class LayerTable {
       }
     });
     entry.part = make_part(*graph_, "layer", entry.cost, *needs_);
-    const double parameters =
-        static_cast<double>(models::layer_parameters(s.model, layer)) / s.parallel.tp;
-    entry.part.gather_bytes = parameters * models::state_bytes(s).weight;
-    entry.part.reduce_bytes = parameters * models::element_bytes(s.stack.gradient_reduce);
+    const models::HeldParameters held =
+        models::held_parameters(s.model, layer, s.parallel.tp, s.parallel.ep * s.parallel.etp);
+    const double weight = models::state_bytes(s).weight;
+    const double gradient = models::element_bytes(s.stack.gradient_reduce);
+    entry.part.gather_bytes = {held.dense * weight, held.experts * weight};
+    entry.part.reduce_bytes = {held.dense * gradient, held.experts * gradient};
     entry.ready = true;
     return entry;
   }
@@ -103,8 +105,8 @@ void add_end(TaskGraph& graph, const CostContext& context, const WorkNeeds& need
                             s.parallel.tp;
   const bool own = !(head && s.model.tied && s.parallel.pp == 1);  // tied on one rank: one matrix
   PassPart part = make_part(graph, head ? "head" : "embedding", costs, needs);
-  part.gather_bytes = own ? parameters * models::state_bytes(s).weight : 0;
-  part.reduce_bytes = own ? parameters * models::element_bytes(s.stack.gradient_reduce) : 0;
+  part.gather_bytes.dense = own ? parameters * models::state_bytes(s).weight : 0;
+  part.reduce_bytes.dense = own ? parameters * models::element_bytes(s.stack.gradient_reduce) : 0;
   work.parts.push_back(std::move(part));
 }
 
@@ -165,6 +167,43 @@ void add_whole(TaskGraph& graph, const WorkNeeds& needs, const Costs& sum, Slice
   });
 }
 
+void keep_whole(const CostContext& context, const WorkNeeds& needs, const Costs& sum,
+                SliceWork& work) {
+  if (!context.pairs) return;
+  for_each_role(needs, [&](Role, std::size_t r) {
+    work.whole[r] = std::make_shared<const PassCost>(sum[r]);
+  });
+}
+
+/// The layers of multi-token prediction with their joins and heads; embedding and head are those of
+/// the model.
+void add_predictions(TaskGraph& graph, const Stage& stage, std::size_t slice,
+                     const WorkNeeds& needs, LayerTable& table, SliceWork& work, Costs& sum) {
+  const CostContext& context = *table.context();
+  const Scenario& s = *context.scenario;
+  const auto kind = static_cast<std::size_t>(s.model.layers.back());
+  for (int i = 0; i < s.model.prediction_layers; ++i) {
+    const LayerTable::Entry& entry =
+        table.get(slice, kind, models::recomputes(s, stage.layers + i));
+    work.parts.push_back(entry.part);
+    Costs costs;
+    for_each_role(needs, [&](Role role, std::size_t r) {
+      costs[r] = prediction_cost(context, work_role(role), needs.slices[slice]);
+      add_scale_loss(context, costs[r]);
+      sum[r] += entry.cost[r];
+      sum[r] += costs[r];
+    });
+    PassPart part = make_part(graph, "prediction", costs, needs);
+    const double own =
+        static_cast<double>(models::prediction_layer_parameters(s.model) -
+                            models::layer_parameters(s.model, models::last_layer(s.model))) /
+        s.parallel.tp;
+    part.gather_bytes.dense = own * models::state_bytes(s).weight;
+    part.reduce_bytes.dense = own * models::element_bytes(s.stack.gradient_reduce);
+    work.parts.push_back(std::move(part));
+  }
+}
+
 SliceWork build_slice(TaskGraph& graph, const Stage& stage, std::size_t slice,
                       const WorkNeeds& needs, LayerTable& table) {
   const CostContext& context = *table.context();
@@ -180,7 +219,9 @@ SliceWork build_slice(TaskGraph& graph, const Stage& stage, std::size_t slice,
     for (std::size_t r = 0; r < kRoles; ++r) sum[r] += entry.cost[r];
   }
   if (stage.head) add_end(graph, context, needs, needs.slices[slice], work, sum, true);
+  if (stage.head) add_predictions(graph, stage, slice, needs, table, work, sum);
   add_whole(graph, needs, sum, work);
+  keep_whole(context, needs, sum, work);
   return work;
 }
 
@@ -190,6 +231,7 @@ StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
   StageWork work;
   work.memory = models::stage_memory(s, plan, stage);
   work.parameters = models::stage_parameters(s, stage);
+  work.expert_parameters = models::held_parameters(s, stage).experts;
   for (std::size_t slice = 0; slice < needs.slices.size(); ++slice) {
     work.slices.push_back(build_slice(graph, stage, slice, needs, table));
     attach_memory(graph, work.memory, needs, needs.slices[slice].share(), stage.head,
@@ -234,6 +276,7 @@ StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
   if (given.activation.value > 0) work.memory.activation = given.activation.value * share;
   work.memory.kept_for_weights = std::min(work.memory.kept_for_weights, work.memory.activation);
   work.parameters = models::stage_parameters(s, stage);
+  work.expert_parameters = models::held_parameters(s, stage).experts;
   for (const Slice& slice : needs.slices) {
     SliceWork& part = work.slices.emplace_back();
     Costs sum;
@@ -247,7 +290,7 @@ StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
     if (given.layers > 0 && stage.head) add_end(graph, context, needs, slice, part, sum, true);
     add_whole(graph, needs, sum, part);
     part.parts.resize(1);
-    part.parts.front() = {part.segment, 0, 0, {}};
+    part.parts.front() = {part.segment, {}, {}, {}};
     attach_memory(graph, work.memory, needs, slice.share(), stage.head, part);
   }
   return work;

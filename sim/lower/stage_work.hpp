@@ -15,11 +15,23 @@ namespace paceline::sim {
 template <class T>
 using ByRole = std::array<T, kRoles>;
 
+/// Bytes of parameters or gradients by who holds the same: dense ones over dp and cp, those of
+/// experts over edp.
+struct DataBytes {
+  double dense = 0, experts = 0;
+  double sum() const { return dense + experts; }
+  DataBytes& operator+=(const DataBytes& other) {
+    dense += other.dense;
+    experts += other.experts;
+    return *this;
+  }
+};
+
 /// A piece of a pass that parameters are gathered for and gradients reduced after: one layer, or an
 /// end. Segments index TaskGraph::segments.
 struct PassPart {
   ByRole<std::uint16_t> segment{};
-  double gather_bytes = 0, reduce_bytes = 0;
+  DataBytes gather_bytes, reduce_bytes;
   /// Pieces, where CostContext::keep_inner asks for them.
   ByRole<std::shared_ptr<const std::vector<InnerTask>>> inner;
 };
@@ -28,14 +40,17 @@ struct PassPart {
 struct SliceWork {
   ByRole<std::uint16_t> segment{};  ///< whole passes
   std::vector<PassPart> parts;      ///< in forward order
+  /// Whole passes with their pieces, where CostContext::pairs asks for them.
+  ByRole<std::shared_ptr<const PassCost>> whole;
 };
 
 /// What the actions of one stage cost. Stages of the same composition share their segments.
 struct StageWork {
   std::vector<SliceWork> slices;
   models::StageMemory memory;
-  double parameters = 0;                      ///< on a rank
-  double gather_bytes = 0, reduce_bytes = 0;  ///< of all parts
+  double parameters = 0;                 ///< on a rank
+  double expert_parameters = 0;          ///< of them, of routed experts
+  DataBytes gather_bytes, reduce_bytes;  ///< of all parts
 };
 
 /// What of the work a Program asks for.

@@ -103,29 +103,24 @@ TEST_CASE("a scenario that states every part is read, run and printed so that it
   CHECK(again.out == "compression: []\nsame\n");
 }
 
-TEST_CASE("check shows a mixture of experts, run says that it cannot predict it", "[e2e]") {
+TEST_CASE("check shows a mixture of experts, run predicts it", "[e2e]") {
   const std::string setting = "'" + kSmall + "' --set model=\"{huggingface: $M}\" " +
-                              "--set parallel=\"{tp: 2, ep: 8}\" --set attention=flash-2";
+                              "--set parallel=\"{tp: 2, ep: 8, sequence_parallel: true}\" " +
+                              "--set attention=flash-2";
   const std::string model = "M='" PACELINE_SOURCE "/tests/data/models/mixtral-8x7b.json'\n";
   const Ran ran = in_folder(model + "\"$PACELINE\" check " + setting +
                             " >a.yaml && \"$PACELINE\" check a.yaml >b.yaml && cat a.yaml && "
                             "grep -v '^#' a.yaml >a && grep -v '^#' b.yaml | cmp - a");
   INFO(ran.out << ran.err);
   CHECK(ran.exit_code == 0);
-  for (const char* part :
-       {"2 of 8 experts (SwiGLU of 14336)", "46,702,792,704", "active 12,879,925,248",
-        "not predicted: mixture-of-experts layers", "ep: 8", "etp: 1"}) {
+  for (const char* part : {"2 of 8 experts (SwiGLU of 14336)", "46,702,792,704",
+                           "active 12,879,925,248", "ep: 8", "etp: 1", "all-to-all"}) {
     INFO(part);
     CHECK(ran.out.find(part) != std::string::npos);
   }
-  const Ran json = run_shell(model + "\"$PACELINE\" check " + setting + " --json -");
-  const Value root = parse_json(json.out, "check").root;
-  CHECK(find_path(root, "not_timed")->text == "mixture-of-experts layers");
-  CHECK(number(root, "model.active_parameters") < number(root, "model.parameters"));
-  const Ran run = run_shell(model + "\"$PACELINE\" run " + setting);
-  CHECK(run.exit_code == 2);
-  CHECK(count_lines(run.err) == 1);
-  CHECK(run.err.find("mixture-of-experts layers are not timed") != std::string::npos);
+  const Ran json = run_shell(model + "\"$PACELINE\" run " + setting + " --json -");
+  const Value root = parse_json(json.out, "run").root;
+  CHECK(number(root, "breakdown_s.exposed_ep") > 0);
 }
 
 TEST_CASE("an interrupted run leaves no file, whole or half", "[e2e]") {
