@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "models/compression/codec.hpp"
 #include "models/hardware/fabric.hpp"
+#include "models/money/provider.hpp"
 #include "models/scenario/set.hpp"
 #include "models/scenario/stack.hpp"
 #include "models/scenario/system.hpp"
@@ -242,6 +243,9 @@ constexpr Kind kKinds[] = {
      [] { return models::spec_names("cluster"); },
      [](const std::string& name) { return spec_entry(models::read_cluster(name)); },
      &cluster_fabric, nullptr, &cluster_dot},
+    {"providers", "provider", "what devices, egress and electricity cost, by provider and region",
+     [] { return models::spec_names("provider"); },
+     [](const std::string& name) { return spec_entry(models::read_provider(name)); }},
     {"stacks", "stack", "training frameworks: their kernels and what they overlap",
      [] { return models::spec_names("stack"); }, &stack_entry},
     {"codecs", "codec", "what makes messages smaller, and what it costs", &codec_names,
