@@ -52,6 +52,7 @@ struct PassCost {
   PartSeconds parts{};  ///< adds up to seconds
   std::array<double, kStreams> bytes{};
   double flops = 0;
+  double matrix_seconds = 0;     ///< of the compute part, kernels that multiply matrices
   std::vector<InnerTask> inner;  ///< in order; only with CostContext::keep_inner
   PassCost& operator+=(const PassCost& other);
 };
