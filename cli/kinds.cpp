@@ -135,7 +135,7 @@ std::vector<std::string> codec_names() {
 std::string kernel_names(const std::vector<models::CodecKernel>& kernels) {
   std::string names;
   for (const models::CodecKernel& kernel : kernels)
-    names += (names.empty() ? "" : ", ") + kernel.call.kernel + " " + kernel.call.pass;
+    names += (names.empty() ? "" : ", ") + kernel.kernel + " " + kernel.pass;
   return names.empty() ? "none" : names;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/table.hpp"
+#include "models/cost/kernel.hpp"
 
 namespace paceline::models {
 
@@ -55,12 +56,11 @@ CodecSettings read_codec_settings(const Codec& codec, base::Fields& fields) {
 base::Seconds codec_time(const KernelModel& model, std::span<const CodecKernel> kernels) {
   double sum = 0;
   for (const CodecKernel& kernel : kernels) {
-    const KernelCall& call = kernel.call;
     const KernelCurve* curve =
-        find_curve(model.curves, call.kernel, call.pass, call.type, call.extents);
+        find_curve(model.curves, kernel.kernel, kernel.pass, kernel.type, kernel.extents);
     double seconds = 0;
     if (curve != nullptr) {
-      const auto size = kernel_size(kernel_kind(call.kernel), call.extents);
+      const auto size = kernel_size(kernel_kind(kernel.kernel), kernel.extents);
       PACELINE_CHECK(size.has_value());
       seconds = curve_time(*curve, *size, base::Seconds(model.launch)).value;
     } else if (kernel.m > 0) {

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "base/config.hpp"
-#include "models/cost/kernel.hpp"
-#include "models/workload/kernel_calls.hpp"
+#include "base/sample.hpp"
+#include "models/hardware/device.hpp"
 
 /// What becomes of a tensor that is sent encoded: bytes on the wire, kernels that encode and decode
 /// it and what they cost, memory that stays between steps, and the numbers that come out again.
 namespace paceline::models {
+
+struct KernelModel;
 
 /// What is encoded: one or more matrices of rows x columns in 16 or 32 bits. Gradients: outputs x
 /// inputs of a linear layer. Activations: tokens x hidden.
@@ -42,7 +44,8 @@ struct CodecSettings {
 /// One run of a kernel. Where the profile has a curve of it, that is its time; else the longer one
 /// of its memory traffic and its product C[m,n] = A[m,k] B[k,n], if it is one.
 struct CodecKernel {
-  KernelCall call;
+  std::string kernel, pass, type;  ///< of kernels/, as in profiles
+  base::Extents extents;
   double bytes = 0;
   double m = 0, n = 0, k = 0;
   double share = 1;  ///< of the steps it runs in

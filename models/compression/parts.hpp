@@ -23,7 +23,10 @@ inline std::int64_t kept(const CodecSettings& s, double count) { return whole(s.
 inline CodecKernel stream(std::string_view kernel, std::string_view pass, std::string type,
                           base::Extents extents, double bytes) {
   CodecKernel k;
-  k.call = {std::string(kernel), std::string(pass), std::move(type), std::move(extents)};
+  k.kernel = kernel;
+  k.pass = pass;
+  k.type = std::move(type);
+  k.extents = std::move(extents);
   k.bytes = bytes;
   return k;
 }
@@ -32,7 +35,10 @@ inline CodecKernel stream(std::string_view kernel, std::string_view pass, std::s
 inline CodecKernel product(std::string_view kernel, std::string_view pass, base::Extents extents,
                            double m, double n, double k, double times = 1) {
   CodecKernel c;
-  c.call = {std::string(kernel), std::string(pass), "bf16", std::move(extents)};
+  c.kernel = kernel;
+  c.pass = pass;
+  c.type = "bf16";
+  c.extents = std::move(extents);
   c.m = m;
   c.n = n;
   c.k = k;

@@ -104,7 +104,8 @@ void read_kind(base::Fields& run, Prices& p) {
 
 }  // namespace
 
-std::optional<Prices> read_prices(base::Fields* run, base::Fields* prices, const Cluster& cluster) {
+std::optional<Prices> read_prices(base::Fields* run, base::Fields* prices, const Cluster& cluster,
+                                  std::vector<std::string>& notes) {
   const bool asked = run != nullptr && (run->has("price") || run->has("provider"));
   if (!asked && prices == nullptr) {
     if (run != nullptr && run->has("region"))
@@ -118,9 +119,12 @@ std::optional<Prices> read_prices(base::Fields* run, base::Fields* prices, const
   if (!p.provider.empty()) take_provider(*run, cluster, !own_rent, p);
   if (prices != nullptr) read_own(*prices, cluster, p);
   if (p.kind == "owned") p.device_hour.clear();
-  if (p.kind != "owned" && p.device_hour.empty() && run != nullptr && run->has("price"))
-    run->fail("price", "has neither a provider nor a price of its own",
-              "run.provider, or prices: {device_hour: 2.5 USD/h}");
+  if (p.provider.empty() && prices == nullptr) {
+    notes.push_back("run.price " + base::quote(p.kind) +
+                    " names nobody's price, the answer has no cost: run.provider, or prices: "
+                    "{device_hour: 2.5 USD/h}");
+    return std::nullopt;
+  }
   return p;
 }
 

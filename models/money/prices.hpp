@@ -26,9 +26,10 @@ struct Prices {
 /// From `run: {price, provider, region}` and `prices`, which comes first where both speak:
 ///   prices: {device_hour: 2 USD/h, electricity: 0.1 USD/kWh, egress: 0.02 USD/GB, carbon:
 ///   0.4 kg/kWh, pue: 1.2}
-/// Nothing where the scenario says neither. base::Error for a provider without a price of a device,
-/// an unknown region, a price kind without a provider or a device_hour.
-std::optional<Prices> read_prices(base::Fields* run, base::Fields* prices, const Cluster& cluster);
+/// Nothing where the scenario says neither, or a kind of price and nobody's; `notes` then says so.
+/// base::Error for a provider without a price of a device, an unknown kind, provider or region.
+std::optional<Prices> read_prices(base::Fields* run, base::Fields* prices, const Cluster& cluster,
+                                  std::vector<std::string>& notes);
 
 /// USD, in parts that add up.
 struct Cost {

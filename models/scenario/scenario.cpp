@@ -193,16 +193,14 @@ void read_compression(Fields& fields) {
               "an empty list, [], or leave it out");
 }
 
-void read_run(Fields fields, Scenario& s) {
-  s.run_tokens = fields.number("tokens", 1, 1e18);
-  if (fields.has("price")) {
-    const std::string price = fields.text("price");
-    if (price.empty())
-      fields.fail("price", "is empty", "the name of a price, for example on-demand");
-    s.assumptions.push_back("prices are not modelled: run.price " + base::quote(price) +
-                            " changes nothing, the answer has no cost");
-  }
-  fields.done();
+void read_run(Fields& fields, Scenario& s) {
+  std::optional<Fields> run, prices;
+  if (fields.has("run")) run.emplace(fields.map("run"));
+  if (fields.has("prices")) prices.emplace(fields.map("prices"));
+  if (run && run->has("tokens")) s.run_tokens = run->number("tokens", 1, 1e18);
+  s.prices =
+      read_prices(run ? &*run : nullptr, prices ? &*prices : nullptr, s.cluster, s.assumptions);
+  if (run) run->done();
 }
 
 void check_precision(Fields& fields, const Scenario& scenario) {
@@ -365,7 +363,8 @@ Scenario read_scenario(const base::Document& document) {
   if (fields.has("jitter")) {
     s.jitter = read_jitter(fields.map("jitter"), folder_of(document.file), s.parallel.world_size());
   }
-  if (fields.has("run")) read_run(fields.map("run"), s);
+  if (fields.has("outer")) s.outer = read_outer(fields.map("outer"));
+  read_run(fields, s);
   check_precision(fields, s);
   fields.done();
   remember_places(document, s);

@@ -8,6 +8,8 @@
 #include "models/cost/collective_logs.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
+#include "models/money/prices.hpp"
+#include "models/outer/outer.hpp"
 #include "models/scenario/jitter.hpp"
 #include "models/scenario/offload.hpp"
 #include "models/scenario/schedule_choice.hpp"
@@ -105,7 +107,9 @@ struct Scenario {
   OptimizerChoice optimizer;
   std::optional<GivenCosts> costs;
   std::optional<Jitter> jitter;  ///< nothing: every step takes the same time
-  double run_tokens = 0;         ///< tokens of the whole run; 0 = not asked
+  std::optional<OuterChoice> outer;  ///< workers that exchange now and then; nothing: one worker
+  std::optional<Prices> prices;      ///< nothing: no cost is said
+  double run_tokens = 0;             ///< tokens of the whole run; 0 = not asked
   std::vector<std::string> assumptions;
   std::string file;  ///< as given by the user
   std::string hash;  ///< of the resolved text
