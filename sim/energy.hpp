@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "models/energy/power.hpp"
 #include "models/scenario/scenario.hpp"
+#include "sim/result.hpp"
 #include "sim/steady.hpp"
 #include "sim/task_graph.hpp"
 
@@ -19,14 +19,6 @@ using ClassSeconds = std::array<double, models::kPowerClasses>;
 /// of compute), transfers where no kernel runs, else idle.
 std::vector<ClassSeconds> class_seconds(const TaskGraph& graph, const Timeline& timeline,
                                         double from, double to);
-
-/// Of one step over all ranks, J. Low and high: all ranges at their low or high end.
-struct Energy {
-  models::PowerRange step{};                                         ///< devices and hosts
-  models::PowerRange host{};                                         ///< of it, the hosts
-  std::array<models::PowerRange, models::kPowerClasses> by_class{};  ///< devices
-  std::vector<double> watts;  ///< by lane: mean power of one of its devices
-};
 
 /// Nothing where a device's TDP is unknown.
 std::optional<Energy> energy_of(const models::Scenario& scenario, const TaskGraph& graph,

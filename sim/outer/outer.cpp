@@ -228,6 +228,8 @@ OuterResult simulate_outer(const OuterChoice& outer, const InnerStep& step) {
     return end;
   };
   OuterResult result;
+  result.workers = outer.workers;
+  result.inner_steps = outer.inner_steps;
   result.round_seconds = (end_of(kWarm + measured) - end_of(kWarm)) / measured;
   result.step_seconds = result.round_seconds / outer.inner_steps;
   double slowness = 0;
@@ -241,6 +243,18 @@ OuterResult simulate_outer(const OuterChoice& outer, const InnerStep& step) {
         sync_cost(outer, step, sync).layer_bytes * static_cast<double>(sync.layers.size());
   }
   return result;
+}
+
+OuterResult simulate_data_parallel(const OuterChoice& outer, const InnerStep& step) {
+  OuterChoice plain = outer;
+  plain.method = &models::outer_methods().front();
+  PACELINE_CHECK(plain.method->name == "data-parallel");
+  plain.inner_steps = 1;
+  plain.fragments = 1;
+  plain.overlap = 0;
+  plain.codec = nullptr;
+  if (outer.exchange == OuterExchange::Gossip) plain.exchange = OuterExchange::Ring;
+  return simulate_outer(plain, step);
 }
 
 }  // namespace paceline::sim

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/outer/outer.hpp"
+#include "sim/result.hpp"
 #include "sim/task_graph.hpp"
 
 /// Training that exchanges now and then, as a graph one level up: inner steps of workers are its
@@ -33,15 +34,9 @@ SyncCost sync_cost(const models::OuterChoice& outer, const InnerStep& step,
 /// Partners of pairs are i and (round - i) modulo the workers, so all of them meet.
 TaskGraph outer_graph(const models::OuterChoice& outer, const InnerStep& step, int rounds);
 
-struct OuterResult {
-  double round_seconds = 0;    ///< of a round in the steady state
-  double step_seconds = 0;     ///< the same per inner step
-  double utilisation = 0;      ///< inner steps over all time, mean of the workers
-  double exposed_seconds = 0;  ///< of a round, waited for, mean of the workers
-  double sent_bytes = 0;       ///< by a worker in a round, one way
-};
-
 /// The steady state: rounds from the middle of enough of them.
 OuterResult simulate_outer(const models::OuterChoice& outer, const InnerStep& step);
+/// The same workers exchanging gradients in every step, plain numbers of `element_bits`.
+OuterResult simulate_data_parallel(const models::OuterChoice& outer, const InnerStep& step);
 
 }  // namespace paceline::sim
