@@ -55,6 +55,11 @@ void read_rhythm(base::Fields& fields, OuterChoice& outer) {
     const auto& keys = outer.method->keys;
     return std::find(keys.begin(), keys.end(), key) != keys.end();
   };
+  for (const std::string_view key : {"inner_steps", "fragments", "overlap", "blocking"}) {
+    if (fields.has(key) && !takes(key))
+      fields.fail(key, "means nothing with method " + std::string(outer.method->name),
+                  "leave it out");
+  }
   const auto count = [&](std::string_view key, int low, int otherwise) {
     if (!takes(key)) return otherwise;
     return static_cast<int>(fields.integer(key, low, kMostSteps, otherwise));
