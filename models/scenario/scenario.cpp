@@ -186,13 +186,6 @@ void read_recompute(Fields& fields, Scenario& scenario) {
   }
 }
 
-/// An empty list says what happens anyway; scenarios state it so that they read the same later.
-void read_compression(Fields& fields) {
-  if (!fields.has("compression") || fields.list("compression").empty()) return;
-  fields.fail("compression", "no codec is available in this version",
-              "an empty list, [], or leave it out");
-}
-
 void read_run(Fields& fields, Scenario& s) {
   std::optional<Fields> run, prices;
   if (fields.has("run")) run.emplace(fields.map("run"));
@@ -359,7 +352,7 @@ Scenario read_scenario(const base::Document& document) {
   if (fields.has("costs")) s.costs = read_costs(fields.map("costs"));
   if (fields.has("foreign")) s.foreign = read_foreign(fields.map("foreign"));
   if (fields.has("offload")) s.offload = read_offload(fields.map("offload"));
-  read_compression(fields);
+  s.compression = read_compression(fields);
   if (fields.has("jitter")) {
     s.jitter = read_jitter(fields.map("jitter"), folder_of(document.file), s.parallel.world_size());
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "models/compression/compressed.hpp"
 #include "models/cost/collective_logs.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
@@ -107,6 +108,7 @@ struct Scenario {
   OptimizerChoice optimizer;
   std::optional<GivenCosts> costs;
   std::optional<Jitter> jitter;  ///< nothing: every step takes the same time
+  std::vector<CompressionRule> compression;  ///< the first that holds counts
   std::optional<OuterChoice> outer;  ///< workers that exchange now and then; nothing: one worker
   std::optional<Prices> prices;      ///< nothing: no cost is said
   double run_tokens = 0;             ///< tokens of the whole run; 0 = not asked
