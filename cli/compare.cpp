@@ -38,8 +38,10 @@ reports::Answer answer_of(const std::string& file, const CompareOptions& options
     if (reports::is_result(document)) return reports::read_answer(document);
   }
   const models::Scenario scenario = models::read_scenario_file(file, options.set);
+  sim::PredictOptions predict = find_engine(options.engine);
+  predict.energy = true;
   return reports::make_answer(
-      scenario, sim::predict(scenario, find_engine(options.engine)),
+      scenario, sim::predict(scenario, predict),
       reports::run_command(file, options.set, engine_words(options.engine)));
 }
 

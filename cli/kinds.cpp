@@ -2,11 +2,14 @@
 #include "cli/kinds.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "models/compression/codec.hpp"
 #include "models/hardware/fabric.hpp"
+#include "models/money/provider.hpp"
 #include "models/scenario/set.hpp"
 #include "models/scenario/stack.hpp"
 #include "models/scenario/system.hpp"
@@ -123,6 +126,60 @@ Entry stack_entry(const std::string& name) {
   return entry;
 }
 
+std::vector<std::string> codec_names() {
+  std::vector<std::string> names;
+  for (const models::Codec& codec : models::codecs()) names.emplace_back(codec.name);
+  return names;
+}
+
+std::string kernel_names(const std::vector<models::CodecKernel>& kernels) {
+  std::string names;
+  for (const models::CodecKernel& kernel : kernels)
+    names += (names.empty() ? "" : ", ") + kernel.kernel + " " + kernel.pass;
+  return names.empty() ? "none" : names;
+}
+
+std::string_view sum_text(models::CodecSum sum) {
+  switch (sum) {
+    case models::CodecSum::Values:
+      return "codes are added by the collective itself";
+    case models::CodecSum::Exchanged:
+      return "parts are exchanged, added and encoded once more";
+    case models::CodecSum::Gathered:
+      return "everyone gets everyone's codes";
+  }
+  return "";
+}
+
+/// What the codec makes of a weight gradient of 4096 x 4096 in bf16, with its default settings.
+Entry codec_entry(const std::string& name) {
+  const models::Codec& codec = models::codec_named(name, "");
+  const models::CodecTensor gradient{4096, 4096, 1, 2};
+  const models::Encoded encoded = codec.encoded({}, gradient);
+  Entry entry{name, std::string(codec.about), "", {}};
+  entry.text = name + ": " + entry.summary + "\n";
+  const auto add = [&](const char* key, const std::string& value) {
+    std::string label = key;
+    label.resize(10, ' ');
+    entry.text += "  " + label + value + "\n";
+    entry.facts.push_back({key, value, "4096 x 4096 in bf16, default settings"});
+  };
+  std::string keys;
+  for (const std::string_view key : codec.keys)
+    keys += (keys.empty() ? "" : ", ") + std::string(key);
+  add("options", keys.empty() ? "none" : keys);
+  add("wire", base::format_bytes(base::Bytes(encoded.wire_bytes)) + " for " +
+                  base::format_bytes(base::Bytes(gradient.bytes())) + " (4096 x 4096 in bf16), " +
+                  base::shortest(std::round(1000 * gradient.bytes() / encoded.wire_bytes) / 1000) +
+                  " times less");
+  add("sums", std::string(sum_text(encoded.sum)));
+  add("encode", kernel_names(encoded.encode));
+  add("decode", kernel_names(encoded.decode));
+  if (!encoded.aside.empty()) add("beside", kernel_names(encoded.aside));
+  add("state", base::format_bytes(base::Bytes(encoded.state_bytes)));
+  return entry;
+}
+
 Entry set_entry(const std::string& name) {
   const models::MeasuredSet set = models::read_set(models::set_file(name));
   Entry entry{name, set.title + ", " + std::to_string(set.rows.size()) + " rows", "", {}};
@@ -186,8 +243,13 @@ constexpr Kind kKinds[] = {
      [] { return models::spec_names("cluster"); },
      [](const std::string& name) { return spec_entry(models::read_cluster(name)); },
      &cluster_fabric, nullptr, &cluster_dot},
+    {"providers", "provider", "what devices, egress and electricity cost, by provider and region",
+     [] { return models::spec_names("provider"); },
+     [](const std::string& name) { return spec_entry(models::read_provider(name)); }},
     {"stacks", "stack", "training frameworks: their kernels and what they overlap",
      [] { return models::spec_names("stack"); }, &stack_entry},
+    {"codecs", "codec", "what makes messages smaller, and what it costs", &codec_names,
+     &codec_entry},
     {"sets", "set", "published measurements that `paceline validate` compares with",
      &models::set_names, &set_entry},
     {"systems", "system", "published systems that `paceline validate systems` compares with",

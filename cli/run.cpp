@@ -92,6 +92,7 @@ sim::Prediction predict_with_progress(const models::Scenario& scenario,
 int run_scenario(const RunOptions& options) {
   sim::PredictOptions predict = find_engine(options.engine);
   predict.inner = !options.trace.empty();
+  predict.energy = true;
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   RunOutputs outputs = open_outputs(options);
   const sim::Prediction prediction = predict_with_progress(scenario, predict);

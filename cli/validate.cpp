@@ -13,6 +13,7 @@
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
 #include "cli/validate_here.hpp"
+#include "cli/validate_power.hpp"
 #include "models/scenario/set.hpp"
 #include "models/scenario/system.hpp"
 #include "reports/predict_row.hpp"
@@ -32,6 +33,7 @@ constexpr const char* kValidateHelp =
     "every size from the others of its log, every log from others of its node.\n"
     "'systems' alone compares published systems with what their authors claim.\n"
     "'schedules' alone compares pipeline schedules with published figures and closed forms.\n"
+    "'power' alone compares time and power under power caps with a public sweep over GPUs.\n"
     "'here' alone measures this machine, fits a profile, predicts and runs small trainings on two\n"
     "processes and compares; it refuses a busy machine (exit status 1).\n"
     "\n"
@@ -102,6 +104,17 @@ int validate_schedules(const ValidateOptions& options) {
   return all_passed(suites) ? kDone : kAnswerIsNo;
 }
 
+/// The law of power caps: `power` in place of a set.
+int validate_power(const ValidateOptions& options) {
+  if (!options.plot.empty()) throw base::Error("--plot", "does not go with power");
+  const std::vector<reports::Suite> suites = power_suites();
+  std::string text = reports::validation_table(suites);
+  if (options.rows) text += "\n" + reports::validation_rows(suites);
+  answer(text, options.json.empty() ? "" : reports::validation_json(suites, normalised(options)),
+         options.json);
+  return all_passed(suites) ? kDone : kAnswerIsNo;
+}
+
 int validate(const ValidateOptions& options) {
   if (options.sets == std::vector<std::string>{"here"}) {
     HereOptions here = options.here;
@@ -111,7 +124,8 @@ int validate(const ValidateOptions& options) {
   if (options.sets == std::vector<std::string>{"nccl"}) return validate_nccl(options);
   if (options.sets == std::vector<std::string>{"systems"}) return validate_systems(options);
   if (options.sets == std::vector<std::string>{"schedules"}) return validate_schedules(options);
-  for (const char* alone : {"systems", "schedules", "here"}) {
+  if (options.sets == std::vector<std::string>{"power"}) return validate_power(options);
+  for (const char* alone : {"systems", "schedules", "power", "here"}) {
     if (std::find(options.sets.begin(), options.sets.end(), alone) != options.sets.end())
       throw base::Error(alone, "stands alone", "validate sets in a run of their own");
   }

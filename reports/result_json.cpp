@@ -5,8 +5,10 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "reports/energy.hpp"
 #include "reports/names.hpp"
 #include "reports/network.hpp"
+#include "reports/outer.hpp"
 #include "reports/staleness.hpp"
 
 namespace paceline::reports {
@@ -371,6 +373,9 @@ std::string to_json(const Answer& answer) {
     json.key("network");
     write_network(json, *answer.result.network, answer.result.step_time);
   }
+  if (answer.result.outer) write_outer(json, *answer.result.outer);
+  if (answer.result.energy) write_energy(json, answer.result);
+  if (answer.result.money) write_cost(json, answer.result);
   if (answer.result.staleness) {
     json.key("staleness");
     write_staleness(json, *answer.result.staleness);
@@ -401,6 +406,9 @@ Answer read_answer(const base::Document& document) {
   read_memory(from.map("memory"), answer);
   read_open_list(from.map("traffic_bytes"), stream_keys(), answer.result.traffic_bytes);
   if (from.has("network")) answer.result.network = read_network(from.map("network"));
+  if (from.has("outer")) answer.result.outer = read_outer_result(from.map("outer"));
+  if (from.has("energy")) read_energy(from.map("energy"), answer.result);
+  if (from.has("cost")) read_cost(from.map("cost"), answer.result);
   if (from.has("staleness")) answer.result.staleness = read_staleness(from.map("staleness"));
   answer.result.assumptions = from.text_list("assumptions");
   answer.result.warnings = from.text_list("warnings");

@@ -104,6 +104,11 @@ std::map<std::string, double, std::less<>> quantities(const Scenario& scenario,
       {"traffic_bytes", std::accumulate(r.traffic_bytes.begin(), r.traffic_bytes.end(), 0.0)},
       {"peak_flops_per_s", whole_peak_rate(scenario, prediction.plan)}};
   values["jittered_step_time_s"] = r.distribution ? r.distribution->mean.value : r.step_time;
+  const sim::OuterResult outer = r.outer.value_or(sim::OuterResult{});
+  values["outer_utilisation"] = outer.utilisation;
+  values["outer_tokens_per_s"] = outer.tokens_per_s;
+  values["outer_data_parallel_tokens_per_s"] = outer.data_parallel_tokens_per_s;
+  values["outer_sent_bytes"] = outer.sent_bytes;
   const sim::Staleness late = r.staleness.value_or(sim::Staleness{});
   values["staleness_max"] = late.max;
   values["staleness_mean"] = late.mean;

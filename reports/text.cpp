@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "reports/energy.hpp"
 #include "reports/names.hpp"
 #include "reports/network.hpp"
+#include "reports/outer.hpp"
 #include "reports/staleness.hpp"
 
 namespace paceline::reports {
@@ -37,6 +39,13 @@ void labelled(Lines& lines, std::string_view label, std::string_view text, const
         line);
     first = false;
   }
+}
+
+/// Each on lines of its own below one label.
+void labelled_lines(Lines& lines, std::string_view label, const Lines& texts,
+                    const TextStyle& style) {
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    labelled(lines, i == 0 ? label : "", texts[i], style);
 }
 
 /// Nothing for the usual dispatch.
@@ -329,6 +338,9 @@ std::string to_text(const Answer& answer, const TextStyle& style) {
   time_table(lines, answer, style);
   memory(lines, answer, style);
   traffic(lines, answer, style);
+  if (answer.result.outer) labelled_lines(lines, "Workers", outer_lines(*answer.result.outer), style);
+  labelled_lines(lines, "Energy", energy_lines(answer.result), style);
+  labelled_lines(lines, "Cost", cost_lines(answer.result), style);
   if (answer.result.foreign)
     labelled(lines, "Foreign", foreign_text(*answer.result.foreign), style);
   if (answer.result.staleness)

@@ -6,6 +6,7 @@
 #include "models/hardware/fabric.hpp"
 #include "models/workload/layer_ops.hpp"
 #include "sim/documents.hpp"
+#include "sim/energy.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/engine/simgrid.hpp"
 #include "sim/foreign.hpp"
@@ -14,6 +15,8 @@
 #include "sim/lower/stage_work.hpp"
 #include "sim/measure.hpp"
 #include "sim/measure_network.hpp"
+#include "sim/money.hpp"
+#include "sim/outer/add_outer.hpp"
 #include "sim/steady.hpp"
 
 namespace paceline::sim {
@@ -91,6 +94,11 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
                       "use --engine reference, or leave jitter out (--set jitter=)");
   }
   check_documents(scenario, options);
+  if (!scenario.compression.empty() && options.engine != Engine::Reference) {
+    throw base::Error(models::where(scenario, "compression"),
+                      "only the reference engine times codecs",
+                      "use --engine reference, or leave compression out (--set compression=)");
+  }
   Prediction p;
   p.plan = models::make_plan(scenario);
   std::vector<std::string> notes;
@@ -159,6 +167,10 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   }
   if (scenario.batch.documents) sample_documents(scenario, options, engine, p);
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
+  if (scenario.outer) add_outer(scenario, p);
+  if (options.energy)
+    p.result.energy = energy_of(scenario, p.graph, p.timeline, steady(p.timeline));
+  add_money(scenario, p.result);
   return p;
 }
 

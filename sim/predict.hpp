@@ -67,7 +67,8 @@ struct PredictOptions {
   Engine engine = Engine::Reference;
   Fidelity fidelity = default_fidelity(Engine::Simgrid);  ///< of Engine::Simgrid
   int threads = 0;     ///< for the repetitions of `jitter`; 0: one per processor
-  bool inner = false;  ///< also say when the collectives inside actions run (Segment::inner)
+  bool energy = false;  ///< also integrate power
+  bool inner = false;   ///< also say when the collectives inside actions run (Segment::inner)
   /// One lane per rank, and every kernel a task (LowerOptions::kernels): the graph that the
   /// hardware runs. The reference engine only.
   bool kernels = false;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "models/energy/power.hpp"
+#include "models/money/prices.hpp"
 #include "sim/staleness.hpp"
 #include "sim/task_graph.hpp"
 
@@ -68,6 +70,35 @@ struct ForeignDone {
   double piece_seconds = 0;
 };
 
+/// Of one step over all ranks, J, without the building's share. Low and high: all ranges of power
+/// at their low or high end.
+struct Energy {
+  models::PowerRange step{};                                         ///< devices and hosts
+  models::PowerRange host{};                                         ///< of it, the hosts
+  std::array<models::PowerRange, models::kPowerClasses> by_class{};  ///< of it, devices
+  std::vector<double> watts;  ///< by lane: mean power of one of its devices
+};
+
+/// USD. Carbon in kg, of energy with the building's share.
+struct Money {
+  models::Cost step;
+  double billion_tokens = 0;  ///< of 10^9 tokens
+  double run = 0;             ///< of run_tokens; 0 where they are not given
+  std::vector<std::string> sources;
+};
+
+/// Of workers that exchange now and then, in the steady state; means over the workers.
+struct OuterResult {
+  int workers = 1, inner_steps = 1;
+  double round_seconds = 0;
+  double step_seconds = 0;     ///< the same per inner step
+  double utilisation = 0;      ///< inner steps over all time
+  double exposed_seconds = 0;  ///< of a round, waited for
+  double sent_bytes = 0;       ///< by a worker in a round, one way
+  double tokens_per_s = 0;     ///< of all workers
+  double data_parallel_tokens_per_s = 0;  ///< of the same workers exchanging in every step
+};
+
 /// Every engine's answer. Times in seconds, sizes in bytes.
 struct Result {
   std::string engine;    ///< reference, simgrid, cpu, cuda
@@ -91,6 +122,11 @@ struct Result {
   std::optional<Staleness> staleness;            ///< where updates stand in the Program
   std::optional<StepDistribution> distribution;  ///< under jitter; all else is without
   std::optional<ForeignDone> foreign;            ///< no other number here counts it
+  std::optional<OuterResult> outer;              ///< all else is of one worker
+  std::optional<Energy> energy;                  ///< nothing: a device's power is not known
+  double pue = 1;                                ///< energy of the building over that of `energy`
+  std::optional<double> carbon;                  ///< kg of CO2 equivalent per kWh
+  std::optional<Money> money;                    ///< nothing: no prices were given
   std::vector<std::string> assumptions, warnings;
   bool fits() const;
 };

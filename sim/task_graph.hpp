@@ -115,6 +115,7 @@ struct Segment {
   PartSeconds parts{};                   ///< adds up to it
   std::array<double, kStreams> bytes{};  ///< sent per rank of the lane, by stream
   double flops = 0;                      ///< matrix operations per rank, recomputation counted
+  double matrix_share = 1;               ///< of its compute part: kernels that multiply matrices
   std::vector<MemoryDelta> at_start;     ///< applied when a task of it starts
   std::vector<MemoryDelta> at_finish;
   std::vector<InnerSlice> inner;        ///< by start; only where LowerOptions::inner asks for it

@@ -188,23 +188,14 @@ void read_recompute(Fields& fields, Scenario& scenario) {
   }
 }
 
-/// An empty list says what happens anyway; scenarios state it so that they read the same later.
-void read_compression(Fields& fields) {
-  if (!fields.has("compression") || fields.list("compression").empty()) return;
-  fields.fail("compression", "no codec is available in this version",
-              "an empty list, [], or leave it out");
-}
-
-void read_run(Fields fields, Scenario& s) {
-  s.run_tokens = fields.number("tokens", 1, 1e18);
-  if (fields.has("price")) {
-    const std::string price = fields.text("price");
-    if (price.empty())
-      fields.fail("price", "is empty", "the name of a price, for example on-demand");
-    s.assumptions.push_back("prices are not modelled: run.price " + base::quote(price) +
-                            " changes nothing, the answer has no cost");
-  }
-  fields.done();
+void read_run(Fields& fields, Scenario& s) {
+  std::optional<Fields> run, prices;
+  if (fields.has("run")) run.emplace(fields.map("run"));
+  if (fields.has("prices")) prices.emplace(fields.map("prices"));
+  if (run && run->has("tokens")) s.run_tokens = run->number("tokens", 1, 1e18);
+  s.prices =
+      read_prices(run ? &*run : nullptr, prices ? &*prices : nullptr, s.cluster, s.assumptions);
+  if (run) run->done();
 }
 
 void check_precision(Fields& fields, const Scenario& scenario) {
@@ -397,11 +388,12 @@ Scenario read_scenario(const base::Document& document) {
       fields.fail("moe", "needs a mixture-of-experts model", "leave it out");
     s.moe = read_moe(fields.map("moe"));
   }
-  read_compression(fields);
+  s.compression = read_compression(fields);
   if (fields.has("jitter")) {
     s.jitter = read_jitter(fields.map("jitter"), folder_of(document.file), s.parallel.world_size());
   }
-  if (fields.has("run")) read_run(fields.map("run"), s);
+  if (fields.has("outer")) s.outer = read_outer(fields.map("outer"));
+  read_run(fields, s);
   check_precision(fields, s);
   fields.done();
   remember_places(document, s);

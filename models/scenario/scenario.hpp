@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "models/compression/compressed.hpp"
 #include "models/context/documents.hpp"
 #include "models/context/method.hpp"
 #include "models/cost/collective_logs.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/profile.hpp"
+#include "models/money/prices.hpp"
+#include "models/outer/outer.hpp"
 #include "models/scenario/jitter.hpp"
 #include "models/scenario/moe.hpp"
 #include "models/scenario/offload.hpp"
@@ -104,8 +107,11 @@ struct Scenario {
   std::string attention;     ///< kernel id of the profile, or "eager" / "megatron-fused"
   OptimizerChoice optimizer;
   std::optional<GivenCosts> costs;
-  std::optional<Jitter> jitter;  ///< nothing: every step takes the same time
-  double run_tokens = 0;         ///< tokens of the whole run; 0 = not asked
+  std::optional<Jitter> jitter;              ///< nothing: every step takes the same time
+  std::vector<CompressionRule> compression;  ///< the first that holds counts
+  std::optional<OuterChoice> outer;  ///< workers that exchange now and then; nothing: one worker
+  std::optional<Prices> prices;      ///< nothing: no cost is said
+  double run_tokens = 0;             ///< tokens of the whole run; 0 = not asked
   std::vector<std::string> assumptions;
   std::string file;  ///< as given by the user
   std::string hash;  ///< of the resolved text

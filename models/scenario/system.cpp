@@ -35,7 +35,11 @@ constexpr std::array<base::Named<bool>, 2> kSharing{{{"reference", false}, {"sim
 constexpr std::array<std::string_view, 3> kSparseQuantities{
     "sparse_all_gather", "sparse_reduce_scatter", "sparse_all_reduce"};
 
-constexpr std::array<std::string_view, 33> kQuantities{"step_time_s",
+constexpr std::array<std::string_view, 37> kQuantities{"outer_utilisation",
+                                                       "outer_tokens_per_s",
+                                                       "outer_data_parallel_tokens_per_s",
+                                                       "outer_sent_bytes",
+                                                       "step_time_s",
                                                        "tokens_per_s",
                                                        "samples_per_s",
                                                        "mfu",

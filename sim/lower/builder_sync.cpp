@@ -27,6 +27,33 @@ double fused_bytes(const Scenario& s) {
          s.optimizer.efficiency;
 }
 
+/// What `compression` makes of gradients: codec kernels run on the stream of the collective. Linear
+/// layers count as squares of the hidden size.
+PassCost plain_or_encoded(const CostContext& c, CollectiveOp op, double bytes,
+                          const models::CollectiveGroup& group,
+                          const models::CollectiveChoice& choice) {
+  const Scenario& s = *c.scenario;
+  PassCost cost;
+  double wire = choice.time.value, codec = 0;
+  double& sent = cost.bytes[static_cast<std::size_t>(Stream::Dp)];
+  sent = models::bytes_sent(op, choice.algorithm, base::Bytes(bytes), group).value;
+  const bool gradients = op == CollectiveOp::AllReduce || op == CollectiveOp::ReduceScatter;
+  const auto* rule = gradients ? models::rule_for(s.compression, "dp", group) : nullptr;
+  if (rule != nullptr) {
+    const auto hidden = static_cast<double>(s.model.hidden);
+    const double element = models::element_bytes(s.stack.gradient_reduce);
+    const models::CodecTensor tensor{hidden, hidden, bytes / element / hidden / hidden, element};
+    const auto t = models::compressed_time(op, *rule, tensor, group, *c.nccl, c.kernels);
+    wire = t.wire.value;
+    codec = (t.encode + t.decode).value;
+    sent = t.sent.value;
+  }
+  cost.seconds = wire + codec;
+  cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = wire;
+  cost.parts[static_cast<std::size_t>(Part::Codec)] = codec;
+  return cost;
+}
+
 double step_bytes(const Scenario& s) {
   if (s.optimizer.kernel != models::OptimizerKernel::Framework) return fused_bytes(s);
   return s.optimizer.name == "sgd" ? kSgdBytes : kAdamBytes;
@@ -43,11 +70,9 @@ TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes,
   if (found == dp_segments_.end()) {
     const CostContext& c = context(lane);
     const auto choice = models::collective_time(op, base::Bytes(bytes), group, *c.nccl);
-    PassCost cost;
-    cost.seconds = choice.time.value + s_.stack.collective_overhead.value;
-    cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
-    cost.bytes[static_cast<std::size_t>(Stream::Dp)] =
-        models::bytes_sent(op, choice.algorithm, base::Bytes(bytes), group).value;
+    PassCost cost = plain_or_encoded(c, op, bytes, group, choice);
+    cost.seconds += s_.stack.collective_overhead.value;
+    cost.parts[static_cast<std::size_t>(Part::ExposedDp)] += s_.stack.collective_overhead.value;
     const std::string name = std::string(models::to_text(op)) + " dp";
     dp_segments_.push_back({bytes, op, &group, add_segment(graph_, name, cost), choice});
     found = dp_segments_.end() - 1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lower/hop.hpp"
 
+#include <algorithm>
+
 namespace paceline::sim {
 
 using models::CollectiveOp;
@@ -21,6 +23,16 @@ HopTime hop_time(const CostContext& c, const models::Plan& plan,
       models::collective_time(CollectiveOp::SendRecv, base::Bytes(hop.size), pair, *c.nccl);
   hop.seconds = sent.time.value;
   hop.fluid = (sent.time - sent.latency).value;
+  if (const auto* rule = models::rule_for(s.compression, "pp", pair)) {
+    const auto hidden = static_cast<double>(s.model.hidden);
+    const double element = models::activation_element(s.precision);
+    const models::CodecTensor tensor{hop.size / element / hidden, hidden, 1, element};
+    const models::CompressedTime t =
+        models::compressed_time(CollectiveOp::SendRecv, *rule, tensor, pair, *c.nccl, c.kernels);
+    hop.size = t.sent.value;
+    hop.seconds = (t.encode + t.wire + t.decode).value;
+    hop.fluid = std::max(0.0, (t.wire - sent.latency).value);
+  }
   if (scattered && s.parallel.tp > 1) {
     hop.seconds +=
         models::collective_time(CollectiveOp::AllGather, base::Bytes(full), c.tp, *c.nccl)

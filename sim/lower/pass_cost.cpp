@@ -58,6 +58,8 @@ bool overlaps(const std::vector<Op>& ops) {
   return std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.beside > 0; });
 }
 
+bool multiplies(const Op& op) { return op.kind != OpKind::Collective && op.kind != OpKind::Stream; }
+
 /// Compute seconds go to Compute; what the chain waits for goes to the collective it waits for.
 PassCost evaluate_overlapped(const CostContext& context, const std::vector<Op>& ops) {
   const TaskGraph graph = inner_graph(context, ops);
@@ -74,6 +76,7 @@ PassCost evaluate_overlapped(const CostContext& context, const std::vector<Op>& 
     }
     cost.parts[static_cast<std::size_t>(waiting)] += std::max(0.0, timeline.start[t] - busy_until);
     cost.parts[static_cast<std::size_t>(Part::Compute)] += timeline.finish[t] - timeline.start[t];
+    if (multiplies(ops[task.origin])) cost.matrix_seconds += timeline.finish[t] - timeline.start[t];
     busy_until = timeline.finish[t];
   }
   cost.parts[static_cast<std::size_t>(waiting)] += timeline.makespan - busy_until;
@@ -86,6 +89,7 @@ PassCost evaluate_serial(const CostContext& context, const std::vector<Op>& ops)
     const double seconds = op_seconds(context, op);
     const Part part = op.kind == OpKind::Collective ? exposed_part(stream_of(op)) : Part::Compute;
     cost.parts[static_cast<std::size_t>(part)] += seconds;
+    if (multiplies(op)) cost.matrix_seconds += seconds;
     cost.seconds += seconds;
   }
   return cost;
@@ -187,6 +191,7 @@ PassCost& PassCost::operator+=(const PassCost& o) {
   seconds += o.seconds;
   flops += o.flops;
   host += o.host;
+  matrix_seconds += o.matrix_seconds;
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i] += o.parts[i];
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += o.bytes[i];
   return *this;

@@ -61,6 +61,7 @@ struct PassCost {
   std::array<double, kStreams> bytes{};
   double flops = 0;
   double host = 0;                      ///< what the host takes to issue it, hidden or not
+  double matrix_seconds = 0;            ///< of the compute part, kernels that multiply matrices
   std::vector<InnerTask> inner;         ///< in order; only with CostContext::keep_inner
   std::vector<AttentionUse> attention;  ///< only with CostContext::packs
   PassCost& operator+=(const PassCost& other);

@@ -356,6 +356,9 @@ std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& co
   segment.parts = cost.parts;
   segment.bytes = cost.bytes;
   segment.flops = cost.flops;
+  const double compute = cost.parts[static_cast<std::size_t>(Part::Compute)];
+  if (cost.matrix_seconds > 0 && compute > 0)
+    segment.matrix_share = std::min(1.0, cost.matrix_seconds / compute);
   segment.seconds = cost.seconds;
   segment.attention = cost.attention;
   for (const InnerTask& task : cost.inner) {

@@ -81,8 +81,8 @@ TEST_CASE("a scenario that states every part is read, run and printed so that it
   INFO(ran.out << ran.err);
   CHECK(ran.exit_code == 0);
   CHECK(ran.err.empty());
-  for (const char* part : {" tokens take ", " device-hours", "prices are not modelled",
-                           "run.price 'on-demand'", "selective recompute not stated"}) {
+  for (const char* part : {" tokens take ", " device-hours", "run.price 'on-demand'",
+                           "selective recompute not stated"}) {
     INFO(part);
     CHECK(ran.out.find(part) != std::string::npos);
   }

@@ -59,17 +59,23 @@ TEST_CASE("a scenario of three lines takes every default", "[scenario]") {
   CHECK(s.run_tokens == 0);
 }
 
-TEST_CASE("compression may be an empty list, a price only a name", "[scenario]") {
+TEST_CASE("compression is a list of rules, a price may be only a name", "[scenario]") {
   const std::string named = kMinimal + "run: {tokens: 1e12, price: on-demand}\n";
   CHECK(scenario_of(named + "compression: []").run_tokens == 1e12);
-  CHECK(assumed(scenario_of(named), "prices are not modelled: run.price 'on-demand'"));
+  CHECK(assumed(scenario_of(named), "run.price 'on-demand' names nobody's price"));
   CHECK_FALSE(assumed(scenario_of(kMinimal + "run: {tokens: 5}"), "price"));
-  CHECK(refused("compression: [{group: dp, codec: fp8-e4m3}]") ==
-        "test.yaml:4:14: compression: no codec is available in this version; an empty list, [], or "
-        "leave it out");
+  CHECK(scenario_of(named + "compression: [{group: dp, codec: fp8-e4m3}]").compression.size() == 1);
+  CHECK(refused("compression: [{group: dp, codec: fp8}]").find("fp8-e4m3") != std::string::npos);
+  CHECK(refused("compression: [{group: ep, codec: int8}]").find("one of dp, pp") !=
+        std::string::npos);
+  CHECK(refused("compression: [{group: dp, codec: top-k, keep: 0}]").find("not above 0") !=
+        std::string::npos);
+  CHECK(refused("compression: [{group: dp, codec: int8, keep: 0.1}]").find("keep") !=
+        std::string::npos);
   CHECK(refused("compression: fp8").find("test.yaml:4:14: compression: ") == 0);
-  CHECK(refused("run: {price: spot}").find("run.tokens") != std::string::npos);
-  CHECK(refused("run: {tokens: 1, price: ''}").find("run.price: is empty") != std::string::npos);
+  CHECK(scenario_of(kMinimal + "run: {price: spot}").run_tokens == 0);
+  CHECK(refused("run: {tokens: 1, price: ''}").find("run.price: unknown price ''") !=
+        std::string::npos);
   CHECK(refused("run: {tokens: 1, price: [1]}").find("run.price") != std::string::npos);
 }
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/compression/sparse.hpp"
+
+namespace paceline::models {
+namespace {
+
+using namespace codec_parts;
+
+Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+  Encoded e;
+  const std::int64_t nonzeros = whole(s.density * t.count());
+  const auto bytes = static_cast<std::int64_t>(value_bytes(s));
+  e.wire_bytes = static_cast<double>(numeric::bitvector_bytes(whole(t.count()), nonzeros, bytes));
+  e.sum = CodecSum::Gathered;
+  const base::Extents extents{{"count", whole(t.count())}, {"nonzeros", nonzeros}};
+  e.encode = {stream("pack-bitvector", "encode", type_of(t), extents, t.bytes() + e.wire_bytes)};
+  e.decode = {stream("pack-bitvector", "decode", type_of(t), extents, t.bytes() + e.wire_bytes)};
+  return e;
+}
+
+/// Nothing is lost, however many elements are not zero, but what their type cannot hold.
+void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState&) {
+  for (float& x : m.values) x = as_sent(s.values, x);
+}
+
+}  // namespace
+
+Codec bitvector_codec() {
+  return {"bitvector",
+          "arrays with zeros: a bit per element and the nonzero values",
+          {"density", "values"},
+          encoded,
+          round_trip};
+}
+
+}  // namespace paceline::models

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/energy/power_cap.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace paceline::models {
+namespace {
+
+constexpr double kLowestClock = 0.05;
+
+double dynamic(double phi, double floor) {
+  const double voltage = std::max(phi, floor);
+  return phi * voltage * voltage;
+}
+
+/// At the highest clock, where dynamic() is 1, the power is that of the work.
+double power_at(const ClockPower& device, double busy, double phi) {
+  return device.still + (busy - device.still) * dynamic(phi, device.floor);
+}
+
+double clock_under(const ClockPower& device, double busy, double cap) {
+  if (power_at(device, busy, 1) <= cap) return 1;
+  double low = kLowestClock, high = 1;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (power_at(device, busy, middle) <= cap ? low : high) = middle;
+  }
+  return low;
+}
+
+double corner(double memory, double clock) {
+  return std::pow(std::pow(memory, 4) + std::pow(clock, 4), 0.25);
+}
+
+}  // namespace
+
+Capped under_cap(const ClockPower& device, const CappedWork& work, base::Watts cap) {
+  Capped result;
+  result.clock = clock_under(device, work.busy, cap.value);
+  const double k = work.clock_bound;
+  const double stretch = corner(1 - k, k / result.clock) / corner(1 - k, k);
+  const double host = work.host, busy = (1 - work.host) * stretch;
+  result.seconds = work.seconds * (host + busy);
+  result.watts =
+      (host * device.low + busy * power_at(device, work.busy, result.clock)) / (host + busy);
+  return result;
+}
+
+double busy_power(const ClockPower& device, double host, double watts) {
+  return std::max((watts - host * device.low) / (1 - host), device.still);
+}
+
+}  // namespace paceline::models

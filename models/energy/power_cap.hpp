@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "base/units.hpp"
+
+/// What a power cap does to a device's clock, to the time of its work and to the power it draws.
+namespace paceline::models {
+
+/// Busy power over the clock, with the clock as a share of the highest (phi):
+///   P = still + D phi max(phi, floor)^2:
+/// dynamic power is C V^2 f; the voltage follows the clock down to a floor, below which power falls
+/// with the clock alone.
+struct ClockPower {
+  double still = 0;  ///< W, whatever the clock
+  double floor = 0;  ///< clock share at which the voltage is as low as it gets
+  double low = 0;    ///< W, mean power while the device waits for its host
+};
+
+/// Work as it runs without a cap.
+struct CappedWork {
+  double seconds = 1;
+  double busy = 0;         ///< W, while kernels run
+  double clock_bound = 0;  ///< share of the busy time that follows the clock; the rest is memory
+  double host = 0;         ///< share of the time in which the device waits for its host
+};
+
+struct Capped {
+  double clock = 1;  ///< share of the highest
+  double seconds = 0;
+  double watts = 0;  ///< mean over the time
+};
+
+/// The clock is the highest at which busy power is within the cap (by bisection). Busy time grows
+/// as [(1 - k)^4 + (k / phi)^4]^(1/4), a roofline with a rounded corner; the host's part stays. A
+/// cap below the still power leaves the lowest clock, 5 %.
+Capped under_cap(const ClockPower& device, const CappedWork& work, base::Watts cap);
+
+/// Busy power that gives a mean of `watts` without a cap.
+double busy_power(const ClockPower& device, double host, double watts);
+
+}  // namespace paceline::models
