@@ -39,6 +39,7 @@ Optimizer read_optimizer(base::Fields& fields) {
   o.epsilon = fields.number("epsilon", 0, 1, o.epsilon);
   o.decay = fields.number("decay", 0, 1e3, o.decay);
   o.refresh = static_cast<int>(fields.integer("refresh", 1, 1'000'000, o.refresh));
+  o.head = fields.flag("head", false);
   return o;
 }
 

@@ -20,8 +20,9 @@ struct Optimizer {
   double beta1 = 0.9, beta2 = 0.95, beta3 = 0.99;
   double momentum = 0.9;
   double epsilon = 1e-8;
-  double decay = 0;  ///< decoupled weight decay, times the rate
-  int refresh = 10;  ///< of SOAP: steps between two bases
+  double decay = 0;   ///< decoupled weight decay, times the rate
+  int refresh = 10;   ///< of SOAP: steps between two bases
+  bool head = false;  ///< of Muon and SOAP: the head is one of their matrices too
 };
 
 /// Of the weights an optimizer has stepped so far.
@@ -32,7 +33,8 @@ struct OptimizerState {
 };
 
 /// One step in place. `blocks` describe all of `weights`; an optimizer of matrices treats those of
-/// Role::Matrix and leaves the others to AdamW, Ember those of tables and heads.
+/// Role::Matrix (and Role::Head where it is told to) and leaves the others to AdamW, Ember those of
+/// tables and heads.
 using StepFunction = void (*)(const Optimizer&, double rate, std::span<const Block> blocks,
                               OptimizerState&, std::span<const float> gradient,
                               std::span<float> weights);
@@ -57,6 +59,11 @@ Optimizer default_optimizer(std::string_view name);
 /// The next step: counts it and calls the rule.
 void step(const Optimizer& optimizer, double rate, std::span<const Block> blocks,
           OptimizerState& state, std::span<const float> gradient, std::span<float> weights);
+
+/// Whether a rule for matrices takes the block.
+inline bool takes_matrix(const Optimizer& optimizer, const Block& block) {
+  return block.role == Role::Matrix || (optimizer.head && block.role == Role::Head);
+}
 
 /// The slots of a state, zeros where they were not there.
 void need_slots(OptimizerState& state, std::size_t count, std::size_t size);

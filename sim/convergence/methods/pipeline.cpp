@@ -152,6 +152,7 @@ class Replayer {
     const double rate = rate_at(t_.schedule, t_.rate, part.version, part.updates);
     step(optimizer_, rate, part.blocks, part.state, mean,
          std::span(weights_).subspan(part.first, part.size));
+    if (f_.retract) f_.retract(weights_);
     ++part.version;
     part.history.emplace_back(part.version, slice(part));
     const std::size_t kept = events_.weights == Weights::Delayed ? parts_.size() + 3 : 1;

@@ -27,7 +27,7 @@ void muon_step(const Optimizer& o, double rate, std::span<const Block> blocks,
   need_slots(state, 2, weights.size());
   std::vector<float> direction;
   for (const Block& block : blocks) {
-    if (block.role != Role::Matrix) {
+    if (!takes_matrix(o, block)) {
       adamw_block(o, rate, block, state, gradient, weights);
       continue;
     }

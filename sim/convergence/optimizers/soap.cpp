@@ -63,7 +63,7 @@ void soap_step(const Optimizer& o, double rate, std::span<const Block> blocks,
   need_slots(state, 2, weights.size());
   state.matrices.resize(kSoapParts * blocks.size());
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    if (blocks[b].role == Role::Matrix) {
+    if (takes_matrix(o, blocks[b])) {
       soap_block(o, rate, blocks[b], state,
                  std::span(state.matrices).subspan(kSoapParts * b, kSoapParts), gradient, weights);
     } else {
