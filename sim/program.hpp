@@ -70,6 +70,10 @@ struct Program {
   bool pooled = false;
   /// Microbatches may leave stages out; neighbours are the next ones they visit.
   bool skips = false;
+  /// Above 0: where weights are sharded over data-parallel ranks, so many consecutive microbatches
+  /// of one pass of a stage share a gathering of its weights and a reduction of its gradients,
+  /// which stay whole from the first to the last of them. 0: every action has its own.
+  int gather_unit = 0;
   bool operator==(const Program&) const = default;
 };
 
@@ -87,9 +91,9 @@ std::string to_text(const Action& action, const Program& program);
 ///     rank 0: 0F0 0BW0
 ///     rank 1: 1F0 1BW0
 ///
-/// The first line may go on with `weights=stash|delayed`, `pooled=1` and `skips=1`, a pass with
-/// `slices down|up`, `stages 0-3` and `sparse`; a read is `F`, `F@first`, `F@last`, `F@all`, and
-/// `R?` where R need not stand.
+/// The first line may go on with `weights=stash|delayed`, `pooled=1`, `skips=1` and
+/// `gather_unit=8`, a pass with `slices down|up`, `stages 0-3` and `sparse`; a read is `F`,
+/// `F@first`, `F@last`, `F@all`, and `R?` where R need not stand.
 std::string to_text(const Program& program);
 
 struct ProgramPlaces;

@@ -286,11 +286,13 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   const bool forward = r == Role::Forward || r == Role::Recompute;
   const Markers marks = markers(work.segment[index_of(r)]);
   const bool for_data = expands_for_data(action);
-  const bool gathers = for_data && (fsdp_ ? needs_weights(r) : r == Role::Forward);
-  const bool reduces = for_data && gives_gradients(r);
+  const bool gathers = for_data && (fsdp_ ? needs_weights(r) && action.opens : r == Role::Forward);
+  const bool reduces = for_data && gives_gradients(r) && (!fsdp_ || action.closes);
   Task task;
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
+  // Gathers follow what stands before the mark that waits for the inputs.
+  if (fsdp_ && for_data && action.opens && !action.closes) keep_whole(action, task);
   task.segment = marks.open;
   add(task, action.inputs);
   task.kind = TaskKind::Kernel;
@@ -316,9 +318,10 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
       last_dp_[task.lane] = reduce_gradients(action.lane, part.reduce_bytes, done, action.last);
     }
   }
-  task.kind = TaskKind::Action;
   task.slowdown = 1;
   task.seconds = 0;
+  if (fsdp_ && for_data && action.closes && !action.opens) keep_whole(action, task);
+  task.kind = TaskKind::Action;
   task.segment = marks.close;
   return add(task, {});
 }
