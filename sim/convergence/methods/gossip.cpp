@@ -91,8 +91,8 @@ Run run_gossip(const Gossip& g, const Objective& f, const Optimizer& optimizer, 
     if (in_round == 0) {
       seen = all_weights(team);
       mixing = mixing_of(g, t.seed, static_cast<std::uint64_t>(k / g.every));
-      for (const double share : mixing[0])
-        bytes += share > 0 && share < 1 ? 4 * static_cast<double>(f.size()) : 0;
+      for (std::size_t v = 1; v < mixing[0].size(); ++v)
+        bytes += mixing[0][v] > 0 ? 4 * static_cast<double>(f.size()) : 0;
     }
     if (in_round == g.late % g.every && !seen.empty()) {
       mix(team, mixing, seen, g.lost, rng);

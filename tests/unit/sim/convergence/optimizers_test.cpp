@@ -107,12 +107,12 @@ TEST_CASE("every optimizer brings a matrix quadratic down", "[sim]") {
   const Objective f = tests::objective_of("{kind: matrix-quadratic, size: 6, condition: 10}");
   for (const OptimizerKind& kind : optimizer_kinds()) {
     INFO(kind.name);
-    Training t = tests::training_of(60, 0.2);
+    Training t = tests::training_of(400, 0.1);
     t.schedule = {RateSchedule::Shape::Cosine, 0.1, 0.1};
     const Run run = tests::run_of(f, "{kind: synchronous}", t, std::string(kind.name).c_str());
     CHECK(run.curve.back().loss < 0.5 * run.curve.front().loss);
     CHECK(run.curve.size() == 5);
-    CHECK(run.curve.back().step == 60);
+    CHECK(run.curve.back().step == 400);
   }
 }
 
