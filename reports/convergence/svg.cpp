@@ -12,7 +12,7 @@ namespace {
 
 using namespace sim::convergence;
 
-constexpr double kPanel = 300, kPanelWidth = 420, kMargin = 66, kHead = 64, kGap = 70;
+constexpr double kPanel = 300, kPanelWidth = 420, kMargin = 66, kHead = 80, kGap = 70;
 constexpr double kLegend = 240, kLetters = 13;
 
 /// One line of a panel: medians and ranges over seeds at the same places.
@@ -32,7 +32,11 @@ Line line_of(const ConvergenceReport& report, std::size_t c, bool seconds, std::
   const CellResult& cell = report.result.cells[c];
   const Clock& clock = report.study.clocks[report.study.cells[c].method];
   constexpr std::array<std::string_view, 3> kDashes{"", "6 3", "2 3"};
-  Line line{report.study.cells[c].name,
+  const Study& study = report.study;
+  const Cell& of = study.cells[c];
+  const std::string prefix = study.objectives[of.objective].name + ".";
+  const bool within = of.name.starts_with(prefix);  // the panel is called that already
+  Line line{within ? of.name.substr(prefix.size()) : of.name,
             svg::series_colour(colour),
             kDashes[colour / 7 % 3],
             {},
