@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/table.hpp"
 #include "base/text.hpp"
 #include "models/compression/codec.hpp"
 #include "models/hardware/fabric.hpp"
@@ -15,6 +16,8 @@
 #include "models/scenario/system.hpp"
 #include "models/workload/model.hpp"
 #include "reports/schedule_sample.hpp"
+#include "sim/convergence/experiment.hpp"
+#include "sim/convergence/method.hpp"
 #include "sim/schedules/about.hpp"
 #include "sim/schedules/schedule.hpp"
 
@@ -227,6 +230,19 @@ Entry system_entry(const std::string& name) {
   return entry;
 }
 
+/// Names of a table of the convergence workbench, and the summary of one.
+template <class Table>
+std::vector<std::string> names_of(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& row : table) names.emplace_back(row.name);
+  return names;
+}
+template <class Table>
+Entry entry_of(const Table& table, const std::string& name) {
+  const std::string summary(base::find(table, name).summary);
+  return {name, summary, name + ": " + summary + "\n", {}};
+}
+
 constexpr Kind kKinds[] = {
     {"schedules", "schedule", "orders of forward and backward passes on a pipeline",
      &schedule_names, &schedule_entry, &schedule_more, &schedule_figures, nullptr, &schedule_svg,
@@ -254,6 +270,18 @@ constexpr Kind kKinds[] = {
      &models::set_names, &set_entry},
     {"systems", "system", "published systems that `paceline validate systems` compares with",
      &system_names, &system_entry},
+    {"objectives", "objective", "what `paceline converge` trains",
+     [] { return names_of(sim::convergence::objective_kinds()); },
+     [](const std::string& name) { return entry_of(sim::convergence::objective_kinds(), name); }},
+    {"optimizers", "optimizer", "how weights follow gradients, of `paceline converge`",
+     [] { return names_of(sim::convergence::optimizer_kinds()); },
+     [](const std::string& name) { return entry_of(sim::convergence::optimizer_kinds(), name); }},
+    {"methods", "method", "ways of working together, of `paceline converge`",
+     [] { return names_of(sim::convergence::method_kinds()); },
+     [](const std::string& name) { return entry_of(sim::convergence::method_kinds(), name); }},
+    {"experiments", "experiment", "questions of `paceline converge` that are no training runs",
+     [] { return names_of(sim::convergence::experiment_kinds()); },
+     [](const std::string& name) { return entry_of(sim::convergence::experiment_kinds(), name); }},
 };
 
 }  // namespace

@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bundled_text.hpp"
+
 namespace paceline::kernels::train {
 
-/// A few kilobytes in the public domain: Abraham Lincoln's Gettysburg Address (1863) and Second
-/// Inaugural Address (1865), and William Shakespeare's sonnets 18, 29, 116 and 130 (1609).
-std::string_view bundled_text();
+using base::bundled_text;
 
 /// Bytes to learn from, one token a byte.
 class Text {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/train/text.hpp"
+#include "base/bundled_text.hpp"
 
-namespace paceline::kernels::train {
+namespace paceline::base {
 
 // Works in the public domain.
 std::string_view bundled_text() {
@@ -85,4 +85,4 @@ As any she belied with false compare.
 )";
 }
 
-}  // namespace paceline::kernels::train
+}  // namespace paceline::base

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cmath>
+#include <span>
+
+#include "sim/convergence/matrix.hpp"
+
+namespace paceline::sim::convergence {
+
+/// Mean of -log softmax(row)[label] over the rows; `logits` becomes its gradient.
+inline double cross_entropy(Matrix& logits, std::span<const int> labels) {
+  const double share = 1 / static_cast<double>(logits.rows());
+  double loss = 0;
+  for (Eigen::Index i = 0; i < logits.rows(); ++i) {
+    auto row = logits.row(i);
+    const double top = row.maxCoeff();
+    const int label = labels[static_cast<std::size_t>(i)];
+    const double right = row[label] - top;
+    double sum = 0;
+    for (double& x : row) sum += x = std::exp(x - top);
+    loss += share * (std::log(sum) - right);
+    row *= share / sum;
+    row[label] -= share;
+  }
+  return loss;
+}
+
+}  // namespace paceline::sim::convergence
