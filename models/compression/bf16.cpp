@@ -7,7 +7,7 @@ namespace {
 
 using namespace codec_parts;
 
-Encoded encoded(const CodecSettings&, const CodecTensor& t) {
+Encoded bf16_encoded(const CodecSettings&, const CodecTensor& t) {
   Encoded e;
   e.wire_bytes = 2 * t.count();
   e.sum = CodecSum::Values;
@@ -18,12 +18,12 @@ Encoded encoded(const CodecSettings&, const CodecTensor& t) {
   return e;
 }
 
-void round_trip(const CodecSettings&, const CodecMatrix& m, CodecState&) {
+void bf16_round_trip(const CodecSettings&, const CodecMatrix& m, CodecState&) {
   for (float& x : m.values) x = numeric::Bf16::decode(numeric::Bf16::encode(x));
 }
 
 }  // namespace
 
-Codec bf16_codec() { return {"bf16", "the upper half of fp32", {}, encoded, round_trip}; }
+Codec bf16_codec() { return {"bf16", "the upper half of fp32", {}, bf16_encoded, bf16_round_trip}; }
 
 }  // namespace paceline::models

@@ -6,7 +6,7 @@ namespace {
 
 using namespace codec_parts;
 
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded bitvector_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const std::int64_t nonzeros = whole(s.density * t.count());
   const auto bytes = static_cast<std::int64_t>(value_bytes(s));
@@ -19,7 +19,7 @@ Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
 }
 
 /// Nothing is lost, however many elements are not zero, but what their type cannot hold.
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState&) {
+void bitvector_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState&) {
   for (float& x : m.values) x = as_sent(s.values, x);
 }
 
@@ -29,8 +29,8 @@ Codec bitvector_codec() {
   return {"bitvector",
           "arrays with zeros: a bit per element and the nonzero values",
           {"density", "values"},
-          encoded,
-          round_trip};
+          bitvector_encoded,
+          bitvector_round_trip};
 }
 
 }  // namespace paceline::models

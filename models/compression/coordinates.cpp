@@ -6,7 +6,7 @@ namespace {
 
 using namespace codec_parts;
 
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded coordinates_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const std::int64_t nonzeros = whole(s.density * t.count());
   const auto bytes = static_cast<std::int64_t>(value_bytes(s));
@@ -19,7 +19,7 @@ Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
 }
 
 /// Nothing is lost, however many elements are not zero, but what their type cannot hold.
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState&) {
+void coordinates_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState&) {
   for (float& x : m.values) x = as_sent(s.values, x);
 }
 
@@ -29,8 +29,8 @@ Codec coordinates_codec() {
   return {"coo",
           "arrays with zeros: index and value of the nonzeros",
           {"density", "values"},
-          encoded,
-          round_trip};
+          coordinates_encoded,
+          coordinates_round_trip};
 }
 
 }  // namespace paceline::models

@@ -19,7 +19,7 @@ double index_bytes(double square) { return std::ceil(std::log2(std::max(square, 
 
 /// The state decays and takes up the gradient; every square of it is transformed, its largest
 /// coefficients are sent and taken out of it. What is gathered is transformed back once.
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded dct_top_k_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const auto r = static_cast<double>(edge(s, t.rows)), c = static_cast<double>(edge(s, t.columns));
   const double squares = std::ceil(t.rows / r) * std::ceil(t.columns / c) * t.matrices;
@@ -70,7 +70,7 @@ void cut_square(const CodecSettings& s, const CodecMatrix& m, std::size_t row, s
   }
 }
 
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
+void dct_top_k_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
   add_residual(m.values, state);
   const std::vector<float> before(m.values.begin(), m.values.end());
   const auto r = static_cast<std::size_t>(edge(s, static_cast<double>(m.rows)));
@@ -91,8 +91,8 @@ Codec dct_top_k_codec() {
   return {"dct-top-k",
           "the largest coefficients of a cosine transform of squares, the rest stays",
           {"keep", "values", "block"},
-          encoded,
-          round_trip};
+          dct_top_k_encoded,
+          dct_top_k_round_trip};
 }
 
 }  // namespace paceline::models

@@ -4,7 +4,7 @@
 namespace paceline::models {
 namespace {
 
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded fp8_e4m3_encoded(const CodecSettings& s, const CodecTensor& t) {
   return codec_parts::scaled_bytes_encoded("quantise-fp8-e4m3", s, t);
 }
 
@@ -14,7 +14,7 @@ Codec fp8_e4m3_codec() {
   return {"fp8-e4m3",
           "FP8 E4M3 codes and an fp32 scale per block",
           {"block"},
-          encoded,
+          fp8_e4m3_encoded,
           codec_parts::round_scaled<numeric::E4m3Code>};
 }
 

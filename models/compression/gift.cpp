@@ -9,7 +9,7 @@ using namespace codec_parts;
 
 /// FP8 E4M3 of the whitened gradient. Every `refresh` steps the covariance of the layer's inputs
 /// takes up a batch, and one orthogonal iteration moves the basis.
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded gift_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e = scaled_bytes_encoded("quantise-fp8-e4m3", s, t);
   e.sum = CodecSum::Values;  // the collective adds FP8 as numbers
   const double r = rank_of(s, t), n = t.columns;
@@ -76,7 +76,7 @@ Spectrum spectrum(const CodecSettings& s, std::size_t columns, CodecState& state
   return found;
 }
 
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
+void gift_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
   if (state.input_covariance.empty()) {  // nothing known of the inputs: they are taken as white
     round_scaled<numeric::E4m3Code>(s, m, state);
     return;
@@ -95,8 +95,8 @@ Codec gift_codec() {
   return {"gift",
           "FP8 E4M3 after whitening by the layer's inputs",
           {"rank", "refresh", "tokens", "block"},
-          encoded,
-          round_trip};
+          gift_encoded,
+          gift_round_trip};
 }
 
 }  // namespace paceline::models

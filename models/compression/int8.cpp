@@ -4,7 +4,7 @@
 namespace paceline::models {
 namespace {
 
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded int8_encoded(const CodecSettings& s, const CodecTensor& t) {
   return codec_parts::scaled_bytes_encoded("quantise-int8", s, t);
 }
 
@@ -14,7 +14,7 @@ Codec int8_codec() {
   return {"int8",
           "8-bit whole numbers and an fp32 scale per block",
           {"block"},
-          encoded,
+          int8_encoded,
           codec_parts::round_scaled<numeric::Int8Code>};
 }
 

@@ -11,7 +11,7 @@ constexpr double kPolarSteps = 5;  ///< products of the iteration that brings A 
 /// Z = (X - anchors) A and the 4-byte tokens that say which anchors to add at the other end. Once a
 /// step the basis moves along its tangent and is made orthonormal again: A^T dA and A (A^T dA),
 /// then per iteration A^T A, its square and A times the polynomial.
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded mapl_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const double r = rank_of(s, t), tokens = t.rows * t.matrices, d = t.columns;
   const auto rank = static_cast<std::int64_t>(r);
@@ -33,7 +33,7 @@ Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
 
 /// Values are those after the anchors are taken off. The basis follows the data: a step along the
 /// gradient of the energy kept, then orthonormal columns.
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
+void mapl_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
   const std::size_t rank = std::min(static_cast<std::size_t>(s.rank), m.columns);
   if (state.basis.empty()) state.basis = random_basis(m.columns, rank, state.seed);
   const auto coordinates = multiply(m.values, state.basis, m.rows, m.columns, rank);
@@ -51,8 +51,8 @@ Codec mapl_codec() {
   return {"mapl",
           "coordinates in a learned basis, anchors by token added at both ends",
           {"rank", "values"},
-          encoded,
-          round_trip};
+          mapl_encoded,
+          mapl_round_trip};
 }
 
 }  // namespace paceline::models

@@ -12,7 +12,7 @@ constexpr double kAngles = 16;
 
 /// Keys and values in a basis that is turned for each block: R = I + A + A^2 / 2 of a skew matrix
 /// A, applied to the basis (rank columns) at both ends.
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded mos_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const double r = rank_of(s, t), tokens = t.rows * t.matrices, d = t.columns;
   const auto rank = static_cast<std::int64_t>(r);
@@ -27,7 +27,7 @@ Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
 
 /// A bound from above: the turned basis is the one that keeps most of the block's energy, found by
 /// two orthogonal iterations from the common basis, where learned angles come close at best.
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
+void mos_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
   const std::size_t rank = std::min(static_cast<std::size_t>(s.rank), m.columns);
   if (state.basis.empty()) state.basis = random_basis(m.columns, rank, state.seed);
   std::vector<float> turned = state.basis;
@@ -47,8 +47,8 @@ Codec mos_codec() {
   return {"mos",
           "coordinates in a basis turned for each block of keys or values",
           {"rank", "values"},
-          encoded,
-          round_trip};
+          mos_encoded,
+          mos_round_trip};
 }
 
 }  // namespace paceline::models

@@ -7,7 +7,7 @@ namespace {
 
 using namespace codec_parts;
 
-Encoded encoded(const CodecSettings&, const CodecTensor& t) {
+Encoded nvfp4_encoded(const CodecSettings&, const CodecTensor& t) {
   Encoded e;
   e.wire_bytes = static_cast<double>(numeric::nvfp4_bytes(whole(t.count())));
   const base::Extents extents{{"count", whole(t.count())}};
@@ -23,7 +23,7 @@ float largest_of(std::span<const float> values) {
   return numeric::float_of(top);
 }
 
-void round_trip(const CodecSettings&, const CodecMatrix& m, CodecState&) {
+void nvfp4_round_trip(const CodecSettings&, const CodecMatrix& m, CodecState&) {
   const std::size_t count = m.values.size();
   const float tensor = numeric::nvfp4_tensor_scale(largest_of(m.values));
   constexpr auto kBlock = static_cast<std::size_t>(numeric::kNvfp4Block);
@@ -42,8 +42,8 @@ Codec nvfp4_codec() {
   return {"nvfp4",
           "E2M1 codes, an E4M3 scale per 16 elements and one fp32 scale",
           {},
-          encoded,
-          round_trip};
+          nvfp4_encoded,
+          nvfp4_round_trip};
 }
 
 }  // namespace paceline::models

@@ -7,7 +7,7 @@ namespace {
 using namespace codec_parts;
 
 /// P and then Q are summed over the ranks: one power iteration from the Q of the step before.
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded power_sgd_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const double r = rank_of(s, t);
   const auto rank = static_cast<std::int64_t>(r);
@@ -22,7 +22,7 @@ Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
   return e;
 }
 
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
+void power_sgd_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
   add_residual(m.values, state);
   const std::size_t rank = std::min({static_cast<std::size_t>(s.rank), m.rows, m.columns});
   if (state.basis.empty()) state.basis = random_basis(m.columns, rank, state.seed);
@@ -47,8 +47,8 @@ Codec power_sgd_codec() {
   return {"power-sgd",
           "two thin factors of the gradient, the rest stays",
           {"rank", "values"},
-          encoded,
-          round_trip};
+          power_sgd_encoded,
+          power_sgd_round_trip};
 }
 
 }  // namespace paceline::models

@@ -9,7 +9,7 @@ namespace {
 using namespace codec_parts;
 
 /// All ranks draw the same places from a common seed: values alone are sent, and they add up.
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded random_k_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const auto nonzeros = static_cast<double>(kept(s, t.count()));
   e.wire_bytes = nonzeros * value_bytes(s);
@@ -20,7 +20,7 @@ Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
   return e;
 }
 
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
+void random_k_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
   add_residual(m.values, state);
   base::Rng rng(state.seed + static_cast<std::uint64_t>(state.step++));
   std::vector<std::size_t> order(m.values.size());
@@ -41,8 +41,8 @@ Codec random_k_codec() {
   return {"random-k",
           "values at places that all ranks draw alike",
           {"keep", "values"},
-          encoded,
-          round_trip};
+          random_k_encoded,
+          random_k_round_trip};
 }
 
 }  // namespace paceline::models

@@ -9,7 +9,7 @@ using namespace codec_parts;
 /// Every rank knows the mask, made of the first moment of the step before: values alone are sent,
 /// and they add up. The owner of a shard of the optimizer makes its part of the next mask beside
 /// the next step; a bit per element is gathered.
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded scape_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const auto nonzeros = static_cast<double>(kept(s, t.count()));
   e.wire_bytes = nonzeros * value_bytes(s);
@@ -30,7 +30,7 @@ Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
 
 /// What is sent in a step is masked by the mean of what was decoded before it; the first step sends
 /// the largest.
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
+void scape_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
   constexpr float kDecay = 0.9F;
   add_residual(m.values, state);
   const std::span<const float> by = state.moment.empty() ? std::span<const float>(m.values)
@@ -50,8 +50,8 @@ Codec scape_codec() {
   return {"scape",
           "values under a mask made of the first moment one step before",
           {"keep", "values"},
-          encoded,
-          round_trip};
+          scape_encoded,
+          scape_round_trip};
 }
 
 }  // namespace paceline::models

@@ -7,7 +7,7 @@ namespace {
 using namespace codec_parts;
 
 /// Rows are tokens: each is sent as its `rank` coordinates in a basis both ends hold.
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded subspace_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const double r = rank_of(s, t), tokens = t.rows * t.matrices;
   const auto rank = static_cast<std::int64_t>(r);
@@ -19,7 +19,7 @@ Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
   return e;
 }
 
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
+void subspace_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
   const std::size_t rank = std::min(static_cast<std::size_t>(s.rank), m.columns);
   if (state.basis.empty()) state.basis = random_basis(m.columns, rank, state.seed);
   project(m, state.basis, rank, s.values);
@@ -31,8 +31,8 @@ Codec subspace_codec() {
   return {"subspace",
           "coordinates in a fixed basis of a few columns",
           {"rank", "values"},
-          encoded,
-          round_trip};
+          subspace_encoded,
+          subspace_round_trip};
 }
 
 }  // namespace paceline::models

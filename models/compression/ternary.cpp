@@ -6,14 +6,14 @@ namespace {
 
 using namespace codec_parts;
 
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded ternary_encoded(const CodecSettings& s, const CodecTensor& t) {
   const auto words = static_cast<double>(numeric::ternary_bytes(whole(t.count())));
   return votes_encoded("pack-ternary", words, s, t);
 }
 
 /// Zero below 0.7 of the mean magnitude, else the mean magnitude of what is left with its sign (Li,
 /// Zhang, Liu, Ternary weight networks, arXiv:1605.04711, section 2.3).
-void round_trip(const CodecSettings&, const CodecMatrix& m, CodecState&) {
+void ternary_round_trip(const CodecSettings&, const CodecMatrix& m, CodecState&) {
   const float threshold = 0.7F * mean_magnitude(m.values);
   double sum = 0;
   std::int64_t left = 0;
@@ -34,8 +34,8 @@ Codec ternary_codec() {
   return {"ternary",
           "two bits per element: minus, zero, plus, of which the majority counts",
           {},
-          encoded,
-          round_trip};
+          ternary_encoded,
+          ternary_round_trip};
 }
 
 }  // namespace paceline::models

@@ -7,7 +7,7 @@ namespace {
 using namespace codec_parts;
 
 /// The shorter one of indices and a bit per element.
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded threshold_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const std::int64_t count = whole(t.count()), nonzeros = kept(s, t.count());
   const auto bytes = static_cast<std::int64_t>(value_bytes(s));
@@ -33,7 +33,7 @@ float threshold_of(std::span<const float> values, double keep) {
   return *at;
 }
 
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
+void threshold_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
   add_residual(m.values, state);
   if (m.values.empty()) return;
   const float threshold = threshold_of(m.values, s.keep);
@@ -46,8 +46,8 @@ Codec threshold_codec() {
   return {"threshold",
           "what is above a magnitude found in a sample, the rest stays",
           {"keep", "values"},
-          encoded,
-          round_trip};
+          threshold_encoded,
+          threshold_round_trip};
 }
 
 }  // namespace paceline::models

@@ -6,7 +6,7 @@ namespace {
 
 using namespace codec_parts;
 
-Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
+Encoded top_k_encoded(const CodecSettings& s, const CodecTensor& t) {
   Encoded e;
   const auto nonzeros = static_cast<double>(kept(s, t.count()));
   e.wire_bytes = nonzeros * (4 + value_bytes(s));
@@ -17,7 +17,7 @@ Encoded encoded(const CodecSettings& s, const CodecTensor& t) {
   return e;
 }
 
-void round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
+void top_k_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState& state) {
   add_residual(m.values, state);
   std::vector<char> sent(m.values.size(), 0);
   for (const std::size_t i : largest(m.values, kept(s, static_cast<double>(sent.size()))))
@@ -32,8 +32,8 @@ Codec top_k_codec() {
   return {"top-k",
           "index and value of the largest, the rest stays for the next step",
           {"keep", "values"},
-          encoded,
-          round_trip};
+          top_k_encoded,
+          top_k_round_trip};
 }
 
 }  // namespace paceline::models

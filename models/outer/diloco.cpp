@@ -5,7 +5,7 @@ namespace paceline::models {
 namespace {
 
 /// All of the model after the last step of a round; the next round waits.
-std::vector<OuterSync> round(const OuterChoice& outer, int layers) {
+std::vector<OuterSync> diloco_round(const OuterChoice& outer, int layers) {
   return {{outer.inner_steps - 1, outer.inner_steps, all_layers(layers)}};
 }
 
@@ -17,7 +17,7 @@ OuterMethod diloco_method() {
           "Douillard et al., DiLoCo, arXiv:2311.08105",
           {"inner_steps"},
           OuterExchange::Ring,
-          round};
+          diloco_round};
 }
 
 }  // namespace paceline::models

@@ -5,7 +5,7 @@ namespace paceline::models {
 namespace {
 
 /// One step of delay between rounds: differences of a round are applied after the next.
-std::vector<OuterSync> round(const OuterChoice& outer, int layers) {
+std::vector<OuterSync> dilocox_round(const OuterChoice& outer, int layers) {
   return {{outer.inner_steps - 1, 2 * outer.inner_steps, all_layers(layers)}};
 }
 
@@ -17,7 +17,7 @@ OuterMethod dilocox_method() {
           "DiLoCoX, arXiv:2506.21263",
           {"inner_steps"},
           OuterExchange::Ring,
-          round};
+          dilocox_round};
 }
 
 }  // namespace paceline::models

@@ -6,7 +6,7 @@ namespace {
 
 /// Mix 1: the weights of all layers, while the next round runs. Mix 2: `blocking` of the outer
 /// gradients, which the next round waits for.
-std::vector<OuterSync> round(const OuterChoice& outer, int layers) {
+std::vector<OuterSync> factored_gossip_round(const OuterChoice& outer, int layers) {
   const int last = outer.inner_steps - 1;
   std::vector<OuterSync> syncs;
   if (outer.blocking > 0)
@@ -23,7 +23,7 @@ OuterMethod factored_gossip_method() {
           "Factored Gossip DiLoCo",
           {"inner_steps", "blocking"},
           OuterExchange::Gossip,
-          round};
+          factored_gossip_round};
 }
 
 }  // namespace paceline::models

@@ -5,7 +5,7 @@ namespace paceline::models {
 namespace {
 
 /// All of the model after the last step of a round; the next round waits.
-std::vector<OuterSync> round(const OuterChoice& outer, int layers) {
+std::vector<OuterSync> isoloco_round(const OuterChoice& outer, int layers) {
   return {{outer.inner_steps - 1, outer.inner_steps, all_layers(layers)}};
 }
 
@@ -18,7 +18,7 @@ OuterMethod isoloco_method() {
       "Can model merging improve aggregation in DiLoCo? (IsoLoCo); Iso-C, danielm1405/iso-merging",
       {"inner_steps"},
       OuterExchange::Ring,
-      round};
+      isoloco_round};
 }
 
 }  // namespace paceline::models

@@ -5,7 +5,7 @@ namespace paceline::models {
 namespace {
 
 /// All of the model after the last step of a round; the next round waits.
-std::vector<OuterSync> round(const OuterChoice& outer, int layers) {
+std::vector<OuterSync> local_sgd_round(const OuterChoice& outer, int layers) {
   return {{outer.inner_steps - 1, outer.inner_steps, all_layers(layers)}};
 }
 
@@ -17,7 +17,7 @@ OuterMethod local_sgd_method() {
           "Stich, Local SGD converges fast and communicates little, arXiv:1805.09767",
           {"inner_steps"},
           OuterExchange::Ring,
-          round};
+          local_sgd_round};
 }
 
 }  // namespace paceline::models

@@ -5,7 +5,7 @@ namespace paceline::models {
 namespace {
 
 /// With one partner after the last step of a round.
-std::vector<OuterSync> round(const OuterChoice& outer, int layers) {
+std::vector<OuterSync> noloco_round(const OuterChoice& outer, int layers) {
   return {{outer.inner_steps - 1, outer.inner_steps, all_layers(layers), 1, true}};
 }
 
@@ -17,7 +17,7 @@ OuterMethod noloco_method() {
           "NoLoCo, arXiv:2506.10911",
           {"inner_steps"},
           OuterExchange::Gossip,
-          round};
+          noloco_round};
 }
 
 }  // namespace paceline::models

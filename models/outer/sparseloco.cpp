@@ -6,7 +6,7 @@ namespace {
 
 /// All of the model after the last step of a round; the next round may run ahead by `overlap`
 /// steps.
-std::vector<OuterSync> round(const OuterChoice& outer, int layers) {
+std::vector<OuterSync> sparseloco_round(const OuterChoice& outer, int layers) {
   return {{outer.inner_steps - 1, outer.inner_steps + outer.overlap, all_layers(layers)}};
 }
 
@@ -18,7 +18,7 @@ OuterMethod sparseloco_method() {
           "SparseLoCo, arXiv:2508.15706",
           {"inner_steps", "overlap"},
           OuterExchange::Ring,
-          round};
+          sparseloco_round};
 }
 
 }  // namespace paceline::models

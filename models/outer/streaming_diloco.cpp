@@ -6,7 +6,7 @@ namespace {
 
 /// Fragment f, of the layers f, f + F, f + 2 F ..., goes after the step that ends its part of the
 /// round, and may be on its way for `overlap` steps more.
-std::vector<OuterSync> round(const OuterChoice& outer, int layers) {
+std::vector<OuterSync> streaming_diloco_round(const OuterChoice& outer, int layers) {
   std::vector<OuterSync> syncs;
   for (int f = 0; f < outer.fragments; ++f) {
     const auto end = static_cast<std::int64_t>(f + 1) * outer.inner_steps / outer.fragments;
@@ -27,7 +27,7 @@ OuterMethod streaming_diloco_method() {
           "Douillard et al., Streaming DiLoCo, arXiv:2501.18512",
           {"inner_steps", "fragments", "overlap"},
           OuterExchange::Ring,
-          round};
+          streaming_diloco_round};
 }
 
 }  // namespace paceline::models
