@@ -39,22 +39,6 @@ void note_peaks(Prediction& p) {
     p.result.memory[i].at_seconds = peaks[i].at_seconds;
 }
 
-/// What packs of documents cannot be combined with.
-void check_documents(const models::Scenario& s, const PredictOptions& options) {
-  if (!s.batch.documents) return;
-  const auto refuse = [&](const std::string& what, const std::string& fix) {
-    throw base::Error(models::where(s, "batch.documents"), what, fix);
-  };
-  if (options.engine != Engine::Reference)
-    refuse("only the reference engine samples documents", "use --engine reference");
-  if (s.jitter) refuse("documents and jitter cannot both vary a step", "one of them");
-  if (s.costs) refuse("given costs do not know documents", "leave out costs or documents");
-  if (s.cluster.groups.size() > 1 || !s.cluster.fabric.sites.empty())
-    refuse("documents need nodes of one kind and one site", "a cluster of one kind");
-  if (models::stores_scores(s.attention))
-    refuse(s.attention + " stores whole squares of scores", "a flash kernel");
-}
-
 /// The distribution over sampled steps, whose mean is the answer.
 void sample_documents(const models::Scenario& s, const PredictOptions& options,
                       const EngineOptions& engine, Prediction& p) {
@@ -93,7 +77,10 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
                       "only the reference engine repeats steps with jitter",
                       "use --engine reference, or leave jitter out (--set jitter=)");
   }
-  check_documents(scenario, options);
+  if (scenario.batch.documents && options.engine != Engine::Reference) {
+    throw base::Error(models::where(scenario, "batch.documents"),
+                      "only the reference engine samples documents", "use --engine reference");
+  }
   if (!scenario.compression.empty() && options.engine != Engine::Reference) {
     throw base::Error(models::where(scenario, "compression"),
                       "only the reference engine times codecs",

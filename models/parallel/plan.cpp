@@ -141,11 +141,30 @@ void check_context(const Scenario& s) {
   }
 }
 
+/// What packs of documents cannot be combined with.
+void check_documents(const Scenario& s) {
+  if (!s.batch.documents) return;
+  const auto refuse = [&](const std::string& what, const std::string& fix) {
+    throw Error(where(s, "batch.documents"), what, fix);
+  };
+  if (s.jitter) refuse("documents and jitter cannot both vary a step", "one of them");
+  if (s.costs) refuse("given costs do not know documents", "leave out costs or documents");
+  if (s.cluster.groups.size() > 1 || !s.cluster.fabric.sites.empty())
+    refuse("documents need nodes of one kind and one site", "a cluster of one kind");
+  if (stores_scores(s.attention))
+    refuse(s.attention + " stores whole squares of scores", "a flash kernel");
+  const bool whole = std::any_of(s.model.kinds.begin(), s.model.kinds.end(),
+                                 [](const Layer& layer) { return !layer.attention.causal; });
+  if (whole && s.batch.documents->packing == Packing::Chunks)
+    refuse("chunks need causal attention", "another packing");
+}
+
 void check_batch(const Scenario& s) {
   must_divide(s, "parallel.dp", s.parallel.dp, s.batch.global, "sequences of batch.global");
   must_divide(s, "batch.micro", s.batch.micro, s.batch.global / s.parallel.dp,
               "sequences of a replica (batch.global / dp)");
   check_context(s);
+  check_documents(s);
   if (s.parallel.sequence_parallel) {
     must_divide(s, "parallel.tp", s.parallel.tp, s.batch.sequence / s.parallel.cp,
                 "tokens of a rank");
