@@ -5,9 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/write_all.hpp"
-#include "kernels/check.hpp"
-#include "kernels/measure.hpp"
+#include "kernels/check_all.hpp"
 
 namespace {
 
@@ -30,7 +28,9 @@ int bench(const Backend& backend, const char* path) {
   const base::Machine machine = kernels::machine_of(backend);
   std::size_t left_out = 0, samples = 0, busy = 0;
   kernels::HostMonitor monitor;
-  for (const kernels::BenchCase& c : kernels::bench_cases(backend, {.quick = true}, left_out)) {
+  kernels::BenchChoice choice;
+  choice.quick = true;
+  for (const kernels::BenchCase& c : kernels::bench_cases(backend, choice, left_out)) {
     const kernels::HostReading start = kernels::read_host();
     const kernels::Timing timing =
         kernels::measure(*c.operation, c.c, backend, kernels::kQuickMeasure);
