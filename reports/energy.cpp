@@ -2,13 +2,14 @@
 #include "reports/energy.hpp"
 
 #include "base/text.hpp"
+#include "reports/names.hpp"
 
 namespace paceline::reports {
 namespace {
 
 using base::JsonWriter;
 
-constexpr double kJoulesPerKwh = 3.6e6, kAny = 1e300;
+constexpr double kJoulesPerKwh = 3.6e6;
 
 /// Steps of the run, of all workers together.
 double steps_of_run(const sim::Result& r) {
@@ -131,8 +132,8 @@ std::vector<std::string> energy_lines(const sim::Result& r) {
   if (!r.energy) return {};
   const sim::Energy& e = *r.energy;
   std::vector<std::string> lines{
-      joules(e.step.middle) + " a step (band " + joules(e.step.low) + " to " +
-      joules(e.step.high) + "), " + watts(e.step.middle / r.step_time) + " on average, " +
+      joules(e.step.middle) + " a step (band " + joules(e.step.low) + " to " + joules(e.step.high) +
+      "), " + watts(e.step.middle / r.step_time) + " on average, " +
       base::format_percent(e.host.middle / e.step.middle) + " of it hosts"};
   if (const double steps = steps_of_run(r); steps > 0) {
     const double scale = steps * r.pue;
@@ -160,8 +161,7 @@ std::vector<std::string> cost_lines(const sim::Result& r) {
     if (m.step.parts.size() > 1) first += " " + usd(m.step.parts[i].second);
   }
   std::vector<std::string> lines{first + "), " + usd(m.billion_tokens) + " per billion tokens"};
-  if (m.run > 0)
-    lines.push_back("the run: " + usd(m.run) + ", without failures and checkpoints");
+  if (m.run > 0) lines.push_back("the run: " + usd(m.run) + ", without failures and checkpoints");
   return lines;
 }
 

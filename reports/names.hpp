@@ -10,6 +10,8 @@ namespace paceline::reports {
 
 /// The largest count a result file may state: up to here doubles hold every integer.
 inline constexpr std::int64_t kLargestCount = std::int64_t{1} << 53;
+/// And no number larger than this.
+inline constexpr double kAny = 1e300;
 
 /// Lower case with underscores, as JSON keys are written.
 std::string key_name(std::string_view text);

@@ -84,7 +84,6 @@ void write_network(base::JsonWriter& json, const sim::NetworkResult& network, do
 }
 
 sim::NetworkResult read_network(base::Fields from) {
-  constexpr double kAny = 1e300;
   sim::NetworkResult network;
   network.alone_time = from.number("alone_time_s", 0, kAny);
   from.number("slowdown", -1, kAny);  // follows from the two times

@@ -2,12 +2,9 @@
 #include "reports/outer.hpp"
 
 #include "base/text.hpp"
+#include "reports/names.hpp"
 
 namespace paceline::reports {
-namespace {
-constexpr double kAny = 1e300;
-}
-
 void write_outer(base::JsonWriter& json, const sim::OuterResult& o) {
   json.key("outer").begin_object();
   json.field("workers", o.workers).field("inner_steps", o.inner_steps);
@@ -38,7 +35,8 @@ std::vector<std::string> outer_lines(const sim::OuterResult& o) {
               (o.inner_steps == 1 ? " step" : " steps") + " take " +
               base::format_seconds(base::Seconds(o.round_seconds)) + ", compute " +
               base::format_percent(o.utilisation) + " of the time",
-          base::format_count(o.tokens_per_s) + " tokens/s of all workers; exchanging in every step " +
+          base::format_count(o.tokens_per_s) +
+              " tokens/s of all workers; exchanging in every step " +
               base::format_count(o.data_parallel_tokens_per_s) + " tokens/s",
           base::format_bytes(base::Bytes(o.sent_bytes)) + " sent by a worker in a round, " +
               base::format_seconds(base::Seconds(o.exposed_seconds)) + " waited for"};

@@ -173,8 +173,6 @@ void write_numbers(JsonWriter& json, const sim::Result& r) {
   json.field("done_s", r.foreign->done * r.foreign->piece_seconds).end_object();
 }
 
-constexpr double kAny = 1e300;
-
 int small(base::Fields& from, std::string_view key, std::int64_t low = 0) {
   return static_cast<int>(from.integer(key, low, 2'000'000'000));
 }

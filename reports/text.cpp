@@ -338,7 +338,8 @@ std::string to_text(const Answer& answer, const TextStyle& style) {
   time_table(lines, answer, style);
   memory(lines, answer, style);
   traffic(lines, answer, style);
-  if (answer.result.outer) labelled_lines(lines, "Workers", outer_lines(*answer.result.outer), style);
+  if (answer.result.outer)
+    labelled_lines(lines, "Workers", outer_lines(*answer.result.outer), style);
   labelled_lines(lines, "Energy", energy_lines(answer.result), style);
   labelled_lines(lines, "Cost", cost_lines(answer.result), style);
   if (answer.result.foreign)

@@ -294,7 +294,7 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   m.parameters = dealt(parameters, bytes.weight, s.parallel.zero >= 3 ? shards : kWhole);
   m.gradients = dealt(parameters, bytes.gradient, s.parallel.zero >= 2 ? shards : kWhole);
   m.optimizer = optimizer_bytes(s, stage, s.parallel.zero >= 1 ? shards : kWhole);
-  m.optimizer += codec_state(s, parameters);
+  m.optimizer += codec_state(s, parameters.sum());
   m.activation = stage_activation(s, stage);
   if (s.stack.keeps_stage_outputs && s.parallel.pp > 1 && !stage.head) {
     m.activation += checkpoint_bytes(s);

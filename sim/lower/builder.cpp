@@ -54,7 +54,11 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
   inner_ = kernels_ || (network_ && shares_inner());
   for (const models::MeshAxis& axis : plan_.meshes.front().axes) {
     if (axis.name == "tp") tp_axes_.push_back({axis.stride, axis.size});
-    if (axis.name == "cp") cp_axes_.push_back({axis.stride, axis.size});
+    if (axis.name != "cp") continue;
+    const int inner = std::max(1, s_.parallel.context.inner);
+    cp_axes_.push_back({axis.stride, axis.size});
+    cp_inner_axes_.push_back({axis.stride, inner});
+    cp_outer_axes_.push_back({std::int64_t{axis.stride} * inner, axis.size / inner});
   }
   make_work(program);
   make_lanes(program);

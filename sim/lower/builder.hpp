@@ -221,7 +221,7 @@ class StepBuilder {
   bool chunks_ = false;
   models::DataAxes axes_;
   models::ExpertAxes expert_axes_;
-  std::vector<models::Axis> tp_axes_, cp_axes_;
+  std::vector<models::Axis> tp_axes_, cp_axes_, cp_inner_axes_, cp_outer_axes_;
   /// By name, phase of a kernel, seconds and bytes.
   std::map<std::tuple<std::string_view, int, double, double>, std::uint16_t> piece_segments_;
   std::map<std::uint16_t, std::uint16_t> end_segments_;

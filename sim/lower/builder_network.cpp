@@ -120,6 +120,12 @@ const std::vector<models::Axis>& StepBuilder::axes_of(models::GroupAxis axis) co
       return tp_axes_;
     case models::GroupAxis::Cp:
       return cp_axes_;
+    case models::GroupAxis::CpInner:
+      return cp_inner_axes_;
+    case models::GroupAxis::CpOuter:
+      return cp_outer_axes_;
+    case models::GroupAxis::Servers:
+      return axes_.all;
     case models::GroupAxis::Ep:
       return expert_axes_.ep;
     case models::GroupAxis::Etp:
