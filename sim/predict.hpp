@@ -66,7 +66,7 @@ constexpr Fidelity default_fidelity(Engine engine) {
 struct PredictOptions {
   Engine engine = Engine::Reference;
   Fidelity fidelity = default_fidelity(Engine::Simgrid);  ///< of Engine::Simgrid
-  int threads = 0;     ///< for the repetitions of `jitter`; 0: one per processor
+  int threads = 0;      ///< for the repetitions of `jitter`; 0: one per processor
   bool energy = false;  ///< also integrate power
   bool inner = false;   ///< also say when the collectives inside actions run (Segment::inner)
   /// One lane per rank, and every kernel a task (LowerOptions::kernels): the graph that the

@@ -91,11 +91,11 @@ struct Money {
 struct OuterResult {
   int workers = 1, inner_steps = 1;
   double round_seconds = 0;
-  double step_seconds = 0;     ///< the same per inner step
-  double utilisation = 0;      ///< inner steps over all time
-  double exposed_seconds = 0;  ///< of a round, waited for
-  double sent_bytes = 0;       ///< by a worker in a round, one way
-  double tokens_per_s = 0;     ///< of all workers
+  double step_seconds = 0;                ///< the same per inner step
+  double utilisation = 0;                 ///< inner steps over all time
+  double exposed_seconds = 0;             ///< of a round, waited for
+  double sent_bytes = 0;                  ///< by a worker in a round, one way
+  double tokens_per_s = 0;                ///< of all workers
   double data_parallel_tokens_per_s = 0;  ///< of the same workers exchanging in every step
 };
 

@@ -221,8 +221,7 @@ TEST_CASE("an unequal share of tokens is waited for, and shows as straggler", "[
   CHECK(skewed.result.step_time > even.result.step_time);
   CHECK(part(even, sim::Part::ExposedEp) > 0);
   // Kernels beside gradient reductions are slowed down a little differently.
-  CHECK(part(skewed, sim::Part::Compute) ==
-        Approx(part(even, sim::Part::Compute)).epsilon(0.01));
+  CHECK(part(skewed, sim::Part::Compute) == Approx(part(even, sim::Part::Compute)).epsilon(0.01));
   CHECK(part(skewed, sim::Part::Straggler) > part(even, sim::Part::Straggler));
   double sum = 0;
   for (const double seconds : skewed.result.breakdown) sum += seconds;

@@ -66,9 +66,10 @@ TEST_CASE("a tenth of the bytes takes less time on the wire, and codecs take som
 
 TEST_CASE("gradients encoded to half the bytes shorten a step bound by its network") {
   const auto step = [](const std::string& rule) {
-    return sim::predict(tests::small_gpt("cluster: {preset: dgx-a100, nodes: 2}\nparallel: {dp: "
-                                         "16}\nbatch: {global: 16, sequence: 512}\ncompression: [" +
-                                         rule + "]\n"))
+    return sim::predict(tests::small_gpt(
+                            "cluster: {preset: dgx-a100, nodes: 2}\nparallel: {dp: "
+                            "16}\nbatch: {global: 16, micro: 1, sequence: 512}\ncompression: [" +
+                            rule + "]\n"))
         .result;
   };
   const sim::Result plain = step(""), encoded = step("{group: dp, codec: fp8-e4m3}");

@@ -128,7 +128,6 @@ TEST_CASE("every kind of wrong value is refused at its place", "[scenario]") {
       {"costs: {forward: 3}", "test.yaml:4:18: costs.forward: "},
       {"costs: {forward: 3 ms}", "costs.input_gradient: is missing"},
       {"run: {tokens: 0}", "test.yaml:4:15: run.tokens: "},
-      {"run: {}", "run.tokens: is missing"},
       {"stack: nope", "test.yaml:4:8: stack: unknown stack"},
       {"stack: [generic]", "test.yaml:4:8: stack: must be a name"},
   };
