@@ -42,17 +42,16 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
   kernels_ = options.kernels;
   network_ = kernels_ || (options.network && !s_.costs);
   chunks_ = network_ && options.chunks && !options.unfold && !kernels_;
-  if (s_.moe.overlap && (kernels_ || ready_)) {
-    throw base::Error(
-        models::where(s_, "moe.overlap"),
-        std::string("1f1b does not go with ") + (ready_ ? "ready dispatch" : "single kernels"),
-        ready_ ? "dispatch: fixed" : "overlap: none");
+  if (s_.moe.overlap && (network_ || ready_)) {
+    throw base::Error(models::where(s_, "moe.overlap"),
+                      std::string("1f1b does not go with ") +
+                          (ready_ ? "ready dispatch" : "an engine that shares links"),
+                      ready_ ? "dispatch: fixed" : "--engine reference, or overlap: none");
   }
   axes_ = models::data_axes(plan_, s_);
   expert_axes_ = models::expert_axes(plan_);
   make_contexts(options.inner || network_);
-  // Pairs of passes stay whole: their exchanges take the time they have alone.
-  inner_ = kernels_ || (network_ && shares_inner() && !s_.moe.overlap);
+  inner_ = kernels_ || (network_ && shares_inner());
   for (const models::MeshAxis& axis : plan_.meshes.front().axes) {
     if (axis.name == "tp") tp_axes_.push_back({axis.stride, axis.size});
     if (axis.name == "cp") cp_axes_.push_back({axis.stride, axis.size});
