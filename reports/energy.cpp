@@ -131,10 +131,11 @@ void read_cost(base::Fields from, sim::Result& r) {
 std::vector<std::string> energy_lines(const sim::Result& r) {
   if (!r.energy) return {};
   const sim::Energy& e = *r.energy;
+  const double seconds = r.outer ? r.outer->step_seconds : r.step_time;
   std::vector<std::string> lines{
-      joules(e.step.middle) + " a step (band " + joules(e.step.low) + " to " + joules(e.step.high) +
-      "), " + watts(e.step.middle / r.step_time) + " on average, " +
-      base::format_percent(e.host.middle / e.step.middle) + " of it hosts"};
+      joules(e.step.middle) + (r.outer ? " a step of a worker (band " : " a step (band ") +
+      joules(e.step.low) + " to " + joules(e.step.high) + "), " + watts(e.step.middle / seconds) +
+      " on average, " + base::format_percent(e.host.middle / e.step.middle) + " of it hosts"};
   if (const double steps = steps_of_run(r); steps > 0) {
     const double scale = steps * r.pue;
     std::string run = "the run: " + kwh(e.step.middle * scale) + " (" + kwh(e.step.low * scale) +
@@ -155,7 +156,7 @@ std::vector<std::string> cost_lines(const sim::Result& r) {
     return base::format_fixed(value, value < 10 ? 4 : value < 1000 ? 2 : 0) + " USD";
   };
   const sim::Money& m = *r.money;
-  std::string first = usd(m.step.total()) + " a step (";
+  std::string first = usd(m.step.total()) + (r.outer ? " a step of all workers (" : " a step (");
   for (std::size_t i = 0; i < m.step.parts.size(); ++i) {
     first += (i > 0 ? ", " : "") + m.step.parts[i].first;
     if (m.step.parts.size() > 1) first += " " + usd(m.step.parts[i].second);

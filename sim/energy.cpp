@@ -118,14 +118,16 @@ std::vector<ClassSeconds> class_seconds(const TaskGraph& graph, const Timeline& 
 }
 
 std::optional<Energy> energy_of(const models::Scenario& s, const TaskGraph& graph,
-                                const Timeline& timeline,
-                                const std::optional<SteadyState>& steady) {
+                                const Timeline& timeline, const std::optional<SteadyState>& steady,
+                                double waits) {
   for (const models::NodeGroup& group : s.cluster.groups) {
     if (!group.device.tdp) return std::nullopt;
   }
   const double from = steady ? steady->from : 0, to = steady ? steady->to : timeline.makespan;
   const double steps = steady ? steady->steps : 1;
-  const auto seconds = class_seconds(graph, timeline, from, to);
+  auto seconds = class_seconds(graph, timeline, from, to);
+  for (ClassSeconds& lane : seconds) at(lane, PowerClass::Idle) += waits * steps;
+  const double whole = to - from + waits * steps;
   Energy energy;
   for (std::size_t lane = 0; lane < graph.lanes.size(); ++lane) {
     const Lane& ranks = graph.lanes[lane];
@@ -140,9 +142,9 @@ std::optional<Energy> energy_of(const models::Scenario& s, const TaskGraph& grap
       energy.step += used;
       joules += watts.middle * seconds[lane][c];
     }
-    energy.watts.push_back(to > from ? joules / (to - from) : 0);
+    energy.watts.push_back(whole > 0 ? joules / whole : 0);
     const PowerRange host =
-        models::host_power(node) * (members / node.devices_per_node * (to - from) / steps);
+        models::host_power(node) * (members / node.devices_per_node * whole / steps);
     energy.host += host;
     energy.step += host;
   }

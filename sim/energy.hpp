@@ -20,9 +20,10 @@ using ClassSeconds = std::array<double, models::kPowerClasses>;
 std::vector<ClassSeconds> class_seconds(const TaskGraph& graph, const Timeline& timeline,
                                         double from, double to);
 
-/// Nothing where a device's TDP is unknown.
+/// `waits`: seconds of a step beside the timeline in which nothing runs. Nothing where a device's
+/// TDP is unknown.
 std::optional<Energy> energy_of(const models::Scenario& scenario, const TaskGraph& graph,
                                 const Timeline& timeline,
-                                const std::optional<SteadyState>& steady = {});
+                                const std::optional<SteadyState>& steady = {}, double waits = 0);
 
 }  // namespace paceline::sim

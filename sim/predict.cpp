@@ -155,8 +155,11 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   if (scenario.batch.documents) sample_documents(scenario, options, engine, p);
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   if (scenario.outer) add_outer(scenario, p);
-  if (options.energy)
-    p.result.energy = energy_of(scenario, p.graph, p.timeline, steady(p.timeline));
+  if (options.energy) {
+    const double waits =
+        p.result.outer ? p.result.outer->exposed_seconds / p.result.outer->inner_steps : 0;
+    p.result.energy = energy_of(scenario, p.graph, p.timeline, steady(p.timeline), waits);
+  }
   add_money(scenario, p.result);
   return p;
 }

@@ -70,7 +70,8 @@ struct ForeignDone {
   double piece_seconds = 0;
 };
 
-/// Of one step over all ranks, J, without the building's share. Low and high: all ranges of power
+/// Of one step over all ranks (of a worker, its share of the waits for exchanges included), J,
+/// without the building's share. Low and high: all ranges of power
 /// at their low or high end.
 struct Energy {
   models::PowerRange step{};                                         ///< devices and hosts

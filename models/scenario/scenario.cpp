@@ -188,6 +188,18 @@ void read_recompute(Fields& fields, Scenario& scenario) {
   }
 }
 
+/// A rule for a group of one rank would say nothing.
+void check_compression(Fields& fields, const Scenario& s) {
+  for (const CompressionRule& rule : s.compression) {
+    const bool data = rule.group == "dp";
+    if (data ? s.parallel.dp * s.parallel.cp > 1 : s.parallel.pp > 1) continue;
+    fields.fail("compression",
+                "a rule for " + rule.group +
+                    ", but there is no such group: " + (data ? "dp and cp are 1" : "pp is 1"),
+                "leave it out, or more ranks");
+  }
+}
+
 void read_run(Fields& fields, Scenario& s) {
   std::optional<Fields> run, prices;
   if (fields.has("run")) run.emplace(fields.map("run"));
@@ -389,6 +401,7 @@ Scenario read_scenario(const base::Document& document) {
     s.moe = read_moe(fields.map("moe"));
   }
   s.compression = read_compression(fields);
+  check_compression(fields, s);
   if (fields.has("jitter")) {
     s.jitter = read_jitter(fields.map("jitter"), folder_of(document.file), s.parallel.world_size());
   }

@@ -238,6 +238,9 @@ OuterResult simulate_outer(const OuterChoice& outer, const InnerStep& step) {
   const double busy = slowness * outer.inner_steps * step.seconds;
   result.utilisation = busy / result.round_seconds;
   result.exposed_seconds = result.round_seconds - busy;
+  constexpr double kRounding = 1e-9;  // of sums over rounds
+  if (std::abs(result.exposed_seconds) < kRounding * result.round_seconds)
+    result.exposed_seconds = 0;
   for (const OuterSync& sync : syncs) {
     result.sent_bytes +=
         sync_cost(outer, step, sync).layer_bytes * static_cast<double>(sync.layers.size());
