@@ -191,6 +191,7 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   m.parameters = parameters * bytes.weight / (s.parallel.zero >= 3 ? shard : 1);
   m.gradients = parameters * bytes.gradient / (s.parallel.zero >= 2 ? shard : 1);
   m.optimizer = optimizer_bytes(s, stage) / (s.parallel.zero >= 1 ? shard : 1);
+  if (s.frozen) m.gradients = m.optimizer = 0;
   m.activation = stage_activation(s, stage);
   if (s.stack.keeps_stage_outputs && s.parallel.pp > 1 && !stage.head) {
     m.activation += checkpoint_bytes(s);
@@ -211,6 +212,7 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   for (int i = 0; i < stage.layers; ++i) {
     m.kept_for_weights += weight_gradient_bytes(s, layer_at(s.model, stage, i));
   }
+  if (s.frozen) m.kept_for_weights = 0;
   m.checkpoint = checkpoint_bytes(s);
   if (stage.head) {
     const double vocab =

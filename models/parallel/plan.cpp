@@ -150,6 +150,7 @@ std::vector<int> stage_layers(const Scenario& s) {
 Mesh make_mesh(const Scenario& s) {
   Mesh mesh;
   mesh.part = "model";
+  mesh.first_rank = s.parallel.first_rank;
   int stride = 1;
   for (const std::string& name : s.parallel.order) {
     const int size = name == "tp"   ? s.parallel.tp
@@ -169,12 +170,8 @@ void check_kinds(const Scenario& s) {
   const Mesh mesh = make_mesh(s);
   const MeshAxis pipeline = mesh.axis("pp");
   std::vector<int> kind_of(static_cast<std::size_t>(pipeline.size), -1);
-  std::size_t group = 0;
-  int first = 0;  // of the group
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    if (rank == first + s.cluster.groups[group].devices())
-      first += s.cluster.groups[group++].devices();
-    const int kind = static_cast<int>(group);
+    const int kind = static_cast<int>(s.cluster.place_of(mesh.first_rank + rank).group);
     int& stage_kind = kind_of[static_cast<std::size_t>(rank / pipeline.stride % pipeline.size)];
     if (stage_kind < 0) stage_kind = kind;
     if (stage_kind != kind) {
@@ -210,7 +207,9 @@ std::string_view untimed_part(const Model& model) {
 }
 
 Plan make_plan(const Scenario& s) {
-  const std::string_view untimed = untimed_part(s.model);
+  std::string_view untimed = s.modules.empty() ? untimed_part(s.model) : "";
+  for (const Module& m : s.modules)
+    if (untimed.empty()) untimed = untimed_part(m.view->model);
   if (untimed.empty()) return lay_out(s);
   throw Error(where(s, "model"), std::string(untimed) + " are not timed by this version",
               "dense transformers with softmax attention are; `paceline check` shows the shape");
@@ -228,6 +227,10 @@ void check_epilogue(const Scenario& s, std::int64_t microbatches) {
 }
 
 Plan lay_out(const Scenario& s) {
+  return s.modules.empty() ? lay_out_one(s) : lay_out_modules(s);
+}
+
+Plan lay_out_one(const Scenario& s) {
   check_layers(s);
   check_batch(s);
   check_kinds(s);
@@ -252,8 +255,12 @@ Plan lay_out(const Scenario& s) {
     plan.stages.push_back({first, layers, false, false, 0});
     first += layers;
   }
-  plan.stages.front().embedding = true;
-  plan.stages.back().head = true;
+  const bool vocabulary = s.model.vocab > 0;  // modules may have none
+  plan.stages.front().embedding = vocabulary;
+  plan.stages.back().head = vocabulary;
+  const int stride = plan.meshes.front().axis("pp").stride;
+  for (int r = 0; r < s.parallel.pp; ++r)
+    plan.pipeline.push_back({s.parallel.first_rank + r * stride, plan.members_per_lane});
   return plan;
 }
 

@@ -67,23 +67,45 @@ void expand_name(base::Document& document, const std::string& key, const std::st
   base::set_path(document, key, "{name: " + quoted_text(name) + "}");
 }
 
-void fill_layout(base::Document& document, const Scenario& s) {
+/// `at`: "parallel.", or that of a module.
+void fill_parallel(base::Document& document, const std::string& at, const Scenario& s) {
   const Parallel& p = s.parallel;
   for (const auto& [key, value] :
        {std::pair{"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"dp", p.dp}, {"zero", p.zero}}) {
-    fill(document, std::string("parallel.") + key, std::to_string(value));
+    fill(document, at + key, std::to_string(value));
   }
   const bool experts = std::any_of(s.model.kinds.begin(), s.model.kinds.end(),
                                    [](const Layer& layer) { return layer.experts.count > 0; });
   if (experts) {
-    fill(document, "parallel.ep", std::to_string(p.ep));
-    fill(document, "parallel.etp", std::to_string(p.etp));
+    fill(document, at + "ep", std::to_string(p.ep));
+    fill(document, at + "etp", std::to_string(p.etp));
   }
   std::string order;
   for (const std::string& axis : p.order) order += (order.empty() ? "" : "-") + axis;
-  fill(document, "parallel.order", order);
-  fill(document, "parallel.sequence_parallel", p.sequence_parallel ? "true" : "false");
-  fill(document, "parallel.context", std::string(to_text(p.context)));
+  fill(document, at + "order", order);
+  fill(document, at + "sequence_parallel", p.sequence_parallel ? "true" : "false");
+  fill(document, at + "context", std::string(to_text(p.context)));
+}
+
+void fill_module(base::Document& document, const std::string& at, const Module& m) {
+  fill_parallel(document, at + "parallel.", *m.view);
+  fill(document, at + "first_rank", std::to_string(m.view->parallel.first_rank));
+  fill(document, at + "tokens", std::to_string(m.view->batch.sequence));
+  fill(document, at + "micro", std::to_string(m.micro));
+  fill(document, at + "frozen", m.view->frozen ? "true" : "false");
+  if (m.feeds < 0) return;
+  fill(document, at + "sends", std::to_string(m.sent_tokens));
+  fill(document, at + "width", std::to_string(m.width));
+  if (m.host < 0) fill(document, at + "ahead", std::to_string(m.ahead));
+  if (m.host < 0) return;
+  fill(document, at + "turns",
+       m.turns == Turns::WholeBatch ? "whole-batch" : "each-microbatch");
+}
+
+void fill_layout(base::Document& document, const Scenario& s) {
+  if (s.modules.empty()) fill_parallel(document, "parallel.", s);
+  for (std::size_t i = 0; i < s.modules.size(); ++i)
+    fill_module(document, "model.modules." + std::to_string(i) + ".", s.modules[i]);
   expand_name(document, "schedule", s.schedule.name);
   fill(document, "schedule.chunks", std::to_string(s.schedule.chunks));
   fill(document, "schedule.dispatch", "fixed");
@@ -107,6 +129,7 @@ void digest_model(Digest& d, const Model& m) {
   d.add(std::int64_t{m.tied} + 2 * std::int64_t{m.rotary} + 4 * static_cast<std::int64_t>(m.norm));
   for (const Layer& layer : m.kinds) {
     const Attention& a = layer.attention;
+    if (!a.causal) d.add("whole");
     for (const std::int64_t n : {a.heads, a.kv_heads, a.head_dim, a.value_dim, a.window, a.q_rank,
                                  a.kv_rank, layer.mlp.width, layer_parameters(m, layer)}) {
       d.add(n);
@@ -274,12 +297,19 @@ std::string resolved_text(const base::Document& document, const Scenario& s) {
   fill(full, "stack", quoted_text(s.stack.name));
   fill_layout(full, s);
   fill(full, "precision", std::string(to_text(s.precision)));
-  fill(full, "recompute", std::string(to_text(s.recompute)));
+  fill(full, "recompute", s.choose_recompute ? "auto" : std::string(to_text(s.recompute)));
   fill(full, "attention", quoted_text(s.attention));
   expand_name(full, "optimizer", s.optimizer.name);
   fill(full, "optimizer.master",
        s.optimizer.keeps_master ? std::string(to_text(s.optimizer.master)) : "none");
   fill(full, "optimizer.states", std::string(to_text(s.optimizer.states)));
+  if (const OptimizerOffload& o = s.optimizer.offload; o.host()) {
+    fill(full, "optimizer.cpu_rate", base::shortest(o.cpu_rate));
+    fill(full, "optimizer.beside_backward", o.beside_backward ? "true" : "false");
+    fill(full, "optimizer.gradients", std::string(to_text(o.gradients)));
+    fill(full, "optimizer.subgroups", std::to_string(o.subgroups));
+    fill(full, "optimizer.device_share", base::shortest(o.device_share));
+  }
   if (s.jitter) {
     fill(full, "jitter.seed", std::to_string(s.jitter->seed));
     fill(full, "jitter.repetitions", std::to_string(s.jitter->repetitions));
@@ -293,7 +323,8 @@ std::string resolved_text(const base::Document& document, const Scenario& s) {
 
 std::string scenario_hash(const Scenario& s) {
   Digest digest;
-  digest_model(digest, s.model);
+  if (s.modules.empty()) digest_model(digest, s.model);
+  for (const Module& m : s.modules) digest_model(digest, m.view->model);
   digest_machine(digest, s);
   digest_constants(digest, s);
   digest_logs(digest, s);

@@ -5,7 +5,9 @@ namespace paceline::models::detail {
 namespace {
 
 /// Share of the full square that the rows of the slice attend to: rows i see min(i, window) tokens.
-double slice_fraction(const LayerShape& s, double window) {
+double slice_fraction(const LayerShape& s, const Attention& a) {
+  if (!a.causal) return s.slice_end - s.slice_begin;
+  const auto window = static_cast<double>(a.window);
   const auto up_to = [&](double end) {
     return end <= 0 ? 0 : end * end * causal_fraction(end * s.sequence, window);
   };
@@ -18,7 +20,7 @@ double score_columns(const LayerShape& s) { return s.sequence * s.slice_end; }
 
 void flash_core(Builder& b, const Attention& a, Phase phase) {
   const LayerShape& s = b.shape();
-  const double fraction = slice_fraction(s, static_cast<double>(a.window));
+  const double fraction = slice_fraction(s, a);
   const double heads = static_cast<double>(a.heads) / b.t();
   const double pairs = s.sequences * s.sequence * s.sequence * fraction / s.cp;
   Op op;

@@ -105,7 +105,7 @@ void StepBuilder::add_exchanges() {
     if (note.axes != nullptr) {
       exchange.ranks = members_of(rank, *note.axes);
     } else {
-      const int replica = rank - rank_of(lane) * stride;
+      const int replica = rank - device_of(rank_of(lane)) + device_of(0);
       exchange.ranks = {note.from + replica, note.to + replica};
       if (note.op != models::CollectiveOp::SendRecv)
         std::sort(exchange.ranks.begin(), exchange.ranks.end());
@@ -142,14 +142,14 @@ void StepBuilder::note_message(TaskId task, int lane, const Hop& hop) {
   note.task = task;
   note.size = hop.size;
   note.fluid = hop.fluid;
-  note.from = rank_of(lane) * stride;
-  note.to = hop.receiver * stride;
+  note.from = device_of(rank_of(lane));
+  note.to = device_of(hop.receiver);
   network_tasks_.push_back(note);
 }
 
 void StepBuilder::note_collective(TaskId task, const DpSegment& collective) {
   if (!network_) return;
-  const models::DataGroups& data = context(static_cast<int>(graph_.tasks[task].lane)).data;
+  const models::DataGroups& data = context(static_cast<int>(graph_.tasks[task].lane), 0).data;
   NetworkTask note;
   note.task = task;
   note.op = collective.op;

@@ -38,13 +38,13 @@ StageWork StepBuilder::vocabulary_share() const {
 }
 
 PassCost StepBuilder::vocabulary_cost(int rank, Role role) const {
-  return end_cost(*rank_context_[static_cast<std::size_t>(rank)], true, role, {}, s_.parallel.pp);
+  return end_cost(context(rank, 0), true, role, {}, s_.parallel.pp);
 }
 
 TaskId StepBuilder::add_vocabulary(const ActionContext& action, SidePass side) {
   const bool forward = side == SidePass::VocabularyForward;
   const int rank = rank_of(action.lane);
-  const CostContext* context = rank_context_[static_cast<std::size_t>(rank)];
+  const auto& context = rank_context_[static_cast<std::size_t>(rank)];
   const int first = static_cast<int>(
       std::find(rank_context_.begin(), rank_context_.end(), context) - rank_context_.begin());
   const auto [found, fresh] = side_segments_.try_emplace(

@@ -75,7 +75,8 @@ class LayerTable {
     const double parameters =
         static_cast<double>(models::layer_parameters(s.model, layer)) / s.parallel.tp;
     entry.part.gather_bytes = parameters * models::state_bytes(s).weight;
-    entry.part.reduce_bytes = parameters * models::element_bytes(s.stack.gradient_reduce);
+    entry.part.reduce_bytes =
+        s.frozen ? 0 : parameters * models::element_bytes(s.stack.gradient_reduce);
     entry.ready = true;
     return entry;
   }
@@ -102,7 +103,8 @@ void add_end(TaskGraph& graph, const CostContext& context, const WorkNeeds& need
   const bool own = !(head && s.model.tied && s.parallel.pp == 1);  // tied on one rank: one matrix
   PassPart part = make_part(graph, head ? "head" : "embedding", costs, needs);
   part.gather_bytes = own ? parameters * models::state_bytes(s).weight : 0;
-  part.reduce_bytes = own ? parameters * models::element_bytes(s.stack.gradient_reduce) : 0;
+  part.reduce_bytes =
+      own && !s.frozen ? parameters * models::element_bytes(s.stack.gradient_reduce) : 0;
   work.parts.push_back(std::move(part));
 }
 
@@ -130,10 +132,10 @@ void release(Segment& segment, MemoryPart part, double bytes) {
 /// With a pass that recomputes the stage, only the input of the stage stays until it runs. The loss
 /// buffers and the working set of a pass only live inside it.
 void attach_memory(TaskGraph& graph, const models::StageMemory& m, const WorkNeeds& needs,
-                   double share, bool last, const SliceWork& work) {
+                   double share, bool last, bool backward, const SliceWork& work) {
   // In a pool the last stage goes back at once, and inputs wait in host memory.
   const bool recomputes = needs.roles[index_of(Role::Recompute)] && !(needs.pooled && last);
-  const bool leaves = needs.forward_only || (needs.pooled && recomputes);
+  const bool leaves = needs.forward_only || !backward || (needs.pooled && recomputes);
   const double early = recomputes ? m.checkpoint * share : m.activation * share;
   const double whole = m.activation * share + (recomputes && !leaves ? m.checkpoint * share : 0);
   const double kept = m.kept_for_weights * share;
@@ -182,15 +184,15 @@ SliceWork build_slice(TaskGraph& graph, const Stage& stage, std::size_t slice,
   return work;
 }
 
-StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage,
-                      const WorkNeeds& needs, LayerTable& table) {
+StageWork build_stage(TaskGraph& graph, const Stage& stage, bool backward, const WorkNeeds& needs,
+                      LayerTable& table) {
   const Scenario& s = *table.context()->scenario;
   StageWork work;
-  work.memory = models::stage_memory(s, plan, stage);
-  work.parameters = models::stage_parameters(s, stage);
+  work.memory = models::stage_memory(s, *table.context()->plan, stage);
+  work.parameters = s.frozen ? 0 : models::stage_parameters(s, stage);
   for (std::size_t slice = 0; slice < needs.slices.size(); ++slice) {
     work.slices.push_back(build_slice(graph, stage, slice, needs, table));
-    attach_memory(graph, work.memory, needs, needs.slices[slice].share(), stage.head,
+    attach_memory(graph, work.memory, needs, needs.slices[slice].share(), stage.head, backward,
                   work.slices.back());
   }
   for (const PassPart& part : work.slices.front().parts) {
@@ -219,24 +221,28 @@ double given_seconds(const models::GivenCosts& given, Role role) {
   return 0;
 }
 
+Role given_role(const Scenario& s, Role role) {
+  return s.frozen && role == Role::Backward ? Role::Input : work_role(role);
+}
+
 /// Stages whose passes are given: all alike, each chunk its share of the device-stage; or by layer,
 /// with the ends modelled. Slices take their share.
-StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage,
-                      const WorkNeeds& needs, const CostContext& context) {
+StageWork given_stage(TaskGraph& graph, const Stage& stage, bool backward, const WorkNeeds& needs,
+                      const CostContext& context) {
   const Scenario& s = *context.scenario;
   const models::GivenCosts& given = *s.costs;
   const double share =
       given.layers > 0 ? static_cast<double>(stage.layers) / given.layers : 1.0 / s.schedule.chunks;
   StageWork work;
-  work.memory = models::stage_memory(s, plan, stage);
+  work.memory = models::stage_memory(s, *context.plan, stage);
   if (given.activation.value > 0) work.memory.activation = given.activation.value * share;
   work.memory.kept_for_weights = std::min(work.memory.kept_for_weights, work.memory.activation);
-  work.parameters = models::stage_parameters(s, stage);
+  work.parameters = s.frozen ? 0 : models::stage_parameters(s, stage);
   for (const Slice& slice : needs.slices) {
     SliceWork& part = work.slices.emplace_back();
     Costs sum;
     for_each_role(needs, [&](Role role, std::size_t r) {
-      sum[r].seconds = given_seconds(given, work_role(role)) * share * slice.share();
+      sum[r].seconds = given_seconds(given, given_role(s, role)) * share * slice.share();
       sum[r].parts[static_cast<std::size_t>(Part::Compute)] = sum[r].seconds;
     });
     add_microbatch_host(graph, s, needs, slice, part, sum);
@@ -246,7 +252,7 @@ StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
     add_whole(graph, needs, sum, part);
     part.parts.resize(1);
     part.parts.front() = {part.segment, 0, 0, {}};
-    attach_memory(graph, work.memory, needs, slice.share(), stage.head, part);
+    attach_memory(graph, work.memory, needs, slice.share(), stage.head, backward, part);
   }
   return work;
 }
@@ -316,7 +322,6 @@ std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& co
 
 std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
                                    const std::vector<HeldStage>& held, const WorkNeeds& needs) {
-  const Scenario& s = *held.front().context->scenario;
   std::vector<StageWork> work;
   work.reserve(held.size());
   std::vector<LayerTable> tables;
@@ -324,8 +329,9 @@ std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
   for (std::size_t i = 0; i < held.size(); ++i) {
     const Stage& stage = plan.stages[static_cast<std::size_t>(held[i].stage)];
     const CostContext* context = held[i].context;
+    const Scenario& s = *context->scenario;
     const auto twin = std::find_if(distinct.begin(), distinct.end(), [&](std::size_t j) {
-      return context == held[j].context &&
+      return context == held[j].context && held[i].backward == held[j].backward &&
              same_composition(s, stage, plan.stages[static_cast<std::size_t>(held[j].stage)]);
     });
     if (twin != distinct.end()) {
@@ -335,8 +341,9 @@ std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
     auto table = std::find_if(tables.begin(), tables.end(),
                               [&](const LayerTable& t) { return t.context() == context; });
     if (table == tables.end()) table = tables.emplace(tables.end(), *context, graph, needs);
-    work.push_back(s.costs ? given_stage(graph, plan, stage, needs, *context)
-                           : build_stage(graph, plan, stage, needs, *table));
+    work.push_back(s.costs ? given_stage(graph, stage, held[i].backward, needs, *context)
+                           : build_stage(graph, stage, held[i].backward, needs, *table));
+    work.back().mesh = static_cast<std::size_t>(stage.mesh);
     distinct.push_back(i);
   }
   return work;

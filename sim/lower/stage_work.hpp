@@ -34,7 +34,8 @@ struct SliceWork {
 struct StageWork {
   std::vector<SliceWork> slices;
   models::StageMemory memory;
-  double parameters = 0;                      ///< on a rank
+  double parameters = 0;                      ///< that are trained, on a rank
+  std::size_t mesh = 0;
   double gather_bytes = 0, reduce_bytes = 0;  ///< of all parts
 };
 
@@ -55,6 +56,7 @@ WorkNeeds work_needs(const Program& program, std::int64_t sequence);
 struct HeldStage {
   int stage = 0;
   const CostContext* context = nullptr;
+  bool backward = true;  ///< false: nothing is stored for one
 };
 std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
                                    const std::vector<HeldStage>& held, const WorkNeeds& needs);
