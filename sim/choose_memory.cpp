@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "models/scenario/resolved.hpp"
 #include "sim/predict.hpp"
 
 namespace paceline::sim {

@@ -69,7 +69,7 @@ constexpr std::array<std::string_view, 33> kQuantities{"step_time_s",
                                                        "staleness_max",
                                                        "staleness_mean"};
 
-constexpr std::array<std::string_view, 29> kCapabilities{"2-D and 3-D tensor parallelism",
+constexpr std::array<std::string_view, 30> kCapabilities{"2-D and 3-D tensor parallelism",
                                                          "activation codecs",
                                                          "asynchronous pipeline schedules",
                                                          "checkpoints",
@@ -90,6 +90,7 @@ constexpr std::array<std::string_view, 29> kCapabilities{"2-D and 3-D tensor par
                                                          "optimizer variants",
                                                          "ready dispatch and jitter",
                                                          "reinforcement learning",
+                                                         "shifted windows",
                                                          "sparse collectives",
                                                          "split-backward schedules",
                                                          "token-sliced pipelines",

@@ -97,7 +97,6 @@ std::vector<int> members_of(int rank, const std::vector<models::Axis>& axes) {
 }  // namespace
 
 void StepBuilder::add_exchanges() {
-  const int stride = plan_.meshes.front().axis("pp").stride;
   for (const NetworkTask& note : network_tasks_) {
     const int lane = static_cast<int>(graph_.tasks[note.task].lane);
     const int rank = graph_.lanes[static_cast<std::size_t>(lane)].representative;
@@ -105,7 +104,7 @@ void StepBuilder::add_exchanges() {
     if (note.axes != nullptr) {
       exchange.ranks = members_of(rank, *note.axes);
     } else {
-      const int replica = rank - device_of(rank_of(lane)) + device_of(0);
+      const int replica = rank - device_of(rank_of(lane));
       exchange.ranks = {note.from + replica, note.to + replica};
       if (note.op != models::CollectiveOp::SendRecv)
         std::sort(exchange.ranks.begin(), exchange.ranks.end());
@@ -137,7 +136,6 @@ bool StepBuilder::shares_inner() const {
 
 void StepBuilder::note_message(TaskId task, int lane, const Hop& hop) {
   if (!network_) return;
-  const int stride = plan_.meshes.front().axis("pp").stride;
   NetworkTask note;
   note.task = task;
   note.size = hop.size;
