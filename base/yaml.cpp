@@ -63,7 +63,8 @@ class YamlEvents final : public YAML::EventHandler {
              Value::Kind kind) {
     if (!tag.empty() && tag != "?" && tag != "!") refuse_tag(mark, tag);
     if (tree_.wants_key()) {
-      tree_.fail(from_mark(mark), "a list or map as a key", "keys are plain text");
+      tree_.fail(from_mark(mark), "a list or map as a key",
+                 "keys are plain text; is a bracket not closed, or no blank behind a ':'?");
     }
     tree_.begin(from_mark(mark), kind, anchor);
   }

@@ -20,8 +20,10 @@ Progress::Progress(std::string what, std::size_t total) : what_(std::move(what))
 
 Progress::~Progress() { show_progress(""); }
 
-void Progress::step() {
-  ++done_;
+void Progress::step() { reached(done_ + 1); }
+
+void Progress::reached(std::size_t done) {
+  done_ = done;
   const Clock::time_point now = Clock::now();
   if (now - shown_ < std::chrono::milliseconds(200)) return;
   shown_ = now;

@@ -18,6 +18,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void step();
+  void reached(std::size_t done);
 
  private:
   using Clock = std::chrono::steady_clock;

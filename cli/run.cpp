@@ -9,6 +9,7 @@
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "cli/progress.hpp"
 #include "cli/scenario_options.hpp"
 #include "reports/result_json.hpp"
 #include "reports/text.hpp"
@@ -77,12 +78,22 @@ void write_outputs(RunOutputs& out, const reports::Answer& answer,
   }
 }
 
+/// Large batches and many repetitions of jitter take a while.
+sim::Prediction predict_with_progress(const models::Scenario& scenario,
+                                      sim::PredictOptions options) {
+  const int repetitions = scenario.jitter ? scenario.jitter->repetitions : 0;
+  Progress progress("run: repetitions", static_cast<std::size_t>(repetitions));
+  show_progress("run: one step");
+  options.repetitions_begun = [&](std::size_t count) { progress.reached(count); };
+  return sim::predict(scenario, options);
+}
+
 int run_scenario(const RunOptions& options) {
   sim::PredictOptions predict = find_engine(options.engine);
   predict.inner = !options.trace.empty();
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   RunOutputs outputs = open_outputs(options);
-  const sim::Prediction prediction = sim::predict(scenario, predict);
+  const sim::Prediction prediction = predict_with_progress(scenario, predict);
   const reports::Answer answer = reports::make_answer(
       scenario, prediction,
       reports::run_command(options.scenario, options.set, engine_words(options.engine)));

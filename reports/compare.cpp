@@ -111,7 +111,9 @@ std::string format(double value, Unit unit) {
 
 std::string ratio(double value, double reference) {
   if (reference == 0 || value == 0) return "";
-  return "x" + base::format_fixed(value / reference, 3);
+  const double times = value / reference;
+  if (times >= 1e6) return "x" + base::format_count(times);
+  return "x" + base::format_fixed(times, times < 1e3 ? 3 : 0);  // leaves a blank before it
 }
 
 /// A, B, …, Z, 27, 28, …

@@ -212,8 +212,13 @@ void run_and_judge(SystemCase& one) {
     if (run.sparse) std::for_each(sparse.begin(), sparse.end(), offer);
     one.runs.push_back({prediction.result.step_time, prediction.result.fits()});
   }
-  one.status = SystemStatus::Reproduced;
-  for (const models::SystemCheck& check : one.system.checks) {
+  const std::vector<models::SystemCheck>& checks = one.system.checks;
+  const bool compared = std::any_of(checks.begin(), checks.end(), [](const auto& check) {
+    return check.relation != Relation::Shown;
+  });
+  // Without a published figure there is nothing to reproduce.
+  one.status = compared ? SystemStatus::Reproduced : SystemStatus::Within;
+  for (const models::SystemCheck& check : checks) {
     for (models::Cell& cell : cells) {
       cell.line = check.place.line;
       cell.column = check.place.column;

@@ -107,7 +107,8 @@ void JitterDraws::apply(int repetition, TaskGraph& graph) const {
 
 std::vector<double> jittered_step_times(const models::Scenario& scenario, const models::Plan& plan,
                                         const TaskGraph& folded, const EngineOptions& options,
-                                        const StepTime& step_time, int threads) {
+                                        const StepTime& step_time, int threads,
+                                        const RepetitionsBegun& begun) {
   const models::Jitter& jitter = *scenario.jitter;
   const int replicas = independent_replicas(scenario);
   if (folded.tasks.size() > kMaxTasks / static_cast<std::size_t>(replicas)) {
@@ -124,11 +125,12 @@ std::vector<double> jittered_step_times(const models::Scenario& scenario, const 
   std::atomic<int> next{0};
   std::mutex failing;
   std::exception_ptr failure;
-  const auto work = [&] {
+  const auto work = [&](bool reports) {
     try {
       TaskGraph graph = unfolded.graph;
       Workspace workspace;
       for (int r = next++; r < count; r = next++) {
+        if (reports && begun) begun(static_cast<std::size_t>(r) + 1);
         draws.apply(r, graph);
         const Timeline& timeline = run_reference(graph, workspace, options);
         times[static_cast<std::size_t>(r)] =
@@ -144,8 +146,8 @@ std::vector<double> jittered_step_times(const models::Scenario& scenario, const 
   const std::size_t copies = kMaxCopies / (unfolded.graph.tasks.size() + 1);
   threads = static_cast<int>(std::clamp<std::size_t>(copies, 1, static_cast<std::size_t>(threads)));
   std::vector<std::jthread> helpers;
-  for (int i = 1; i < std::min(threads, count); ++i) helpers.emplace_back(work);
-  work();
+  for (int i = 1; i < std::min(threads, count); ++i) helpers.emplace_back(work, false);
+  work(true);
   helpers.clear();  // waits
   if (failure) std::rethrow_exception(failure);
   if (count < jitter.repetitions) std::fill(times.begin(), times.end(), times.front());

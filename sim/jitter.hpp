@@ -53,11 +53,15 @@ class JitterDraws {
 /// What a step takes by the timeline of an unfolded graph.
 using StepTime = std::function<double(const TaskGraph& graph, const Timeline& timeline)>;
 
+/// Told from time to time how many repetitions have begun, on the thread that asked for them.
+using RepetitionsBegun = std::function<void(std::size_t count)>;
+
 /// Step times of all repetitions, in their order, on `threads` threads (0: one per processor); the
 /// same whatever their number. `step_time` empty: the makespan.
 std::vector<double> jittered_step_times(const models::Scenario& scenario, const models::Plan& plan,
                                         const TaskGraph& graph, const EngineOptions& options,
-                                        const StepTime& step_time = {}, int threads = 0);
+                                        const StepTime& step_time = {}, int threads = 0,
+                                        const RepetitionsBegun& begun = {});
 
 /// Mean and percentiles, each with a 95 % confidence interval; `times` in any order, at least one.
 /// A percentile q is the smallest time that a share q of the sample does not exceed.

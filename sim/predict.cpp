@@ -126,9 +126,10 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
         return steady_state(p.program, graph, timeline, p.plan.microbatches).period();
       };
     }
-    p.result.distribution = distribution_of(
-        jittered_step_times(scenario, p.plan, p.graph, engine, period, options.threads),
-        scenario.jitter->seed);
+    p.result.distribution =
+        distribution_of(jittered_step_times(scenario, p.plan, p.graph, engine, period,
+                                            options.threads, options.repetitions_begun),
+                        scenario.jitter->seed);
   }
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   return p;

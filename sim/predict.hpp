@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +71,7 @@ struct PredictOptions {
   /// One lane per rank, and every kernel a task (LowerOptions::kernels): the graph that the
   /// hardware runs. The reference engine only.
   bool kernels = false;
+  std::function<void(std::size_t count)> repetitions_begun = {};  ///< of `jitter`, for progress
 };
 
 /// Throws base::Error for anything the scenario asks that does not exist or divide.

@@ -90,7 +90,9 @@ std::string to_text(const Program& program) {
   if (program.weights != Weights::Latest)
     text += " weights=" + std::string(to_text(program.weights));
   if (program.pooled) text += " pooled=1";
-  text += program.skips ? " skips=1\n" : "\n";
+  if (program.skips) text += " skips=1";
+  if (program.gather_unit > 0) text += " gather_unit=" + std::to_string(program.gather_unit);
+  text += "\n";
   for (const Pass& pass : program.passes) append_pass(text, pass, program);
   for (std::size_t stage = 0; stage < program.nodes.size(); ++stage)
     append_node(text, program.nodes[stage], stage);

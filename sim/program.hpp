@@ -83,6 +83,10 @@ struct Program {
   /// Microbatches may leave stages out; neighbours are the next ones they visit.
   bool skips = false;
   std::vector<StageNode> nodes;  ///< by stage; empty: a chain
+  /// Above 0: where weights are sharded over data-parallel ranks, so many consecutive microbatches
+  /// of one pass of a stage share a gathering of its weights and a reduction of its gradients,
+  /// which stay whole from the first to the last of them. 0: every action has its own.
+  int gather_unit = 0;
   bool operator==(const Program&) const = default;
 };
 
@@ -103,9 +107,9 @@ std::string to_text(const Action& action, const Program& program);
 /// Stages that are no chain say so between passes and ranks, one line each: `stage 2 from 0,1`,
 /// with `span 4`, `ahead 2` and `forward-only` behind it; `stage 0` has no input.
 ///
-/// The first line may go on with `weights=stash|delayed`, `pooled=1` and `skips=1`, a pass with
-/// `slices down|up`, `stages 0-3` and `sparse`; a read is `F`, `F@first`, `F@last`, `F@all`, and
-/// `R?` where R need not stand.
+/// The first line may go on with `weights=stash|delayed`, `pooled=1`, `skips=1` and
+/// `gather_unit=8`, a pass with `slices down|up`, `stages 0-3` and `sparse`; a read is `F`,
+/// `F@first`, `F@last`, `F@all`, and `R?` where R need not stand.
 std::string to_text(const Program& program);
 
 struct ProgramPlaces;

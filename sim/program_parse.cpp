@@ -19,6 +19,8 @@ constexpr int kMaxMicrobatches = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t kMaxPasses = 64;
 constexpr std::size_t kMaxName = 16;
 
+constexpr const char* kSizes = "the first line reads: program stages=2 microbatches=1 slices=1";
+
 bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 /// One line of the text, read from left to right.
@@ -54,12 +56,12 @@ struct Line {
     while (at < text.size() && is_letter(text[at])) ++at;
     return text.substr(first, at - first);
   }
-  int number_in(int low, int high, const std::string& what) {
+  int number_in(int low, int high, const std::string& what,
+                const char* hint = "actions look like 2F0 or 2F0.3") {
     const std::size_t first = at;
     while (at < text.size() && is_digit(text[at])) ++at;
     const std::string_view digits = text.substr(first, at - first);
-    if (digits.empty())
-      fail(first, "expected a " + what + " number", "actions look like 2F0 or 2F0.3");
+    if (digits.empty()) fail(first, "expected a " + what + " number", hint);
     int value = 0;
     const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (code != std::errc() || value < low || value > high) {
@@ -74,10 +76,9 @@ int named_number(Line& line, std::string_view name, int low, int high) {
   line.done();
   const std::size_t column = line.at;
   if (line.letters() != name || !line.take('=')) {
-    line.fail(column, "expected " + std::string(name) + "=NUMBER",
-              "the first line reads: program stages=2 microbatches=1 slices=1");
+    line.fail(column, "expected " + std::string(name) + "=NUMBER", kSizes);
   }
-  return line.number_in(low, high, std::string(name));
+  return line.number_in(low, high, std::string(name), kSizes);
 }
 
 /// What may follow the sizes.
@@ -88,20 +89,26 @@ void read_property(Line& line, Program& program) {
     (word == "skips=1" ? program.skips : program.pooled) = true;
     return;
   }
+  constexpr std::string_view kUnit = "gather_unit=";
+  if (word.substr(0, kUnit.size()) == kUnit) {
+    line.at = column + kUnit.size();
+    program.gather_unit = line.number_in(1, kMaxMicrobatches, "gather_unit",
+                                         "microbatches that share a gathering, from 1 on");
+    return;
+  }
   for (const Weights weights : {Weights::Latest, Weights::Stash, Weights::Delayed}) {
     if (word != "weights=" + std::string(to_text(weights))) continue;
     program.weights = weights;
     return;
   }
   line.fail(column, "unexpected " + base::quote(word),
-            "after the sizes: weights=latest|stash|delayed, pooled=1, skips=1");
+            "after the sizes: weights=latest|stash|delayed, pooled=1, skips=1, gather_unit=NUMBER");
 }
 
 void read_sizes(Line& line, Program& program) {
   const std::size_t column = line.at;
   if (line.word() != "program") {
-    line.fail(column, "the text does not begin with its sizes",
-              "the first line reads: program stages=2 microbatches=1 slices=1");
+    line.fail(column, "the text does not begin with its sizes", kSizes);
   }
   program.stages = named_number(line, "stages", 1, kMaxStages);
   program.microbatches = named_number(line, "microbatches", 1, kMaxMicrobatches);
@@ -370,8 +377,7 @@ Program parse_program(std::string_view text, const std::string& file, ProgramPla
     }
   }
   if (program.stages == 0) {
-    throw base::Error(file + ":1:1", "the text is empty",
-                      "the first line reads: program stages=2 microbatches=1 slices=1");
+    throw base::Error(file + ":1:1", "the text is empty", kSizes);
   }
   resolve_all();
   if (!program.nodes.empty() && program.nodes.size() != static_cast<std::size_t>(program.stages))

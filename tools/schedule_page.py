@@ -20,6 +20,19 @@ the first action to the last, *longest stage* over one rank: they differ where s
 A schedule of your own is a file: `schedule: {file: my.txt}`, see [formats.md](formats.md#a-schedule-of-your-own).
 `paceline validate schedules` compares schedules with published figures and with their closed forms.
 
+*Buffers* are messages that a boundary (one pass from one stage to a rank) must hold so that nobody waits for ever, where
+a sender waits at a full buffer before it goes on. The figure is the least: with one fewer, ranks wait in a ring. Without
+changing the published order it cannot be less:
+
+- gis with groups of p (4 ranks, 1 buffer): rank 0 cannot hand 3B2 to rank 3, whose buffer is full, and rank 3 cannot hand
+  4F5 to rank 0. p/2 buffers are needed, 1 with groups of p/2.
+- breadth-first and zeropp with a unit of all microbatches (4 ranks, 2 chunks, 8 microbatches, 1 buffer): rank 0 is still
+  at the first chunk when rank 3 begins to send for the second; 0 waits for 1, 1 for 2, 2 for 3 and 3 for 0. The more microbatches
+  than ranks, the more buffers (m - p + 1 are always enough). zeropp with its own units needs 2 from 8 ranks on: rank 6
+  cannot hand 15F6 to 7, nor 7 hand 6B1 to 6.
+
+Where senders keep what does not fit and go on, as under `dispatch: ready`, one buffer is enough for every schedule.
+
 """
 FIGURES = [("shape", "drawn for"), ("idle of the makespan", "idle, makespan"),
            ("idle of the longest stage", "idle, longest stage"), ("peak activations", "peak activations"),

@@ -14,6 +14,7 @@ mkdir -p "$study"
   >"$study/table.txt" || status=$?
 ./paceline validate nccl >"$study/nccl.txt" || status=$?
 ./paceline validate systems >"$study/systems.txt" || status=$?
+./paceline validate schedules >"$study/schedules.txt" || status=$?
 version=$(./paceline --version)
 
 cat >"$study/README.md" <<TEXT
@@ -26,6 +27,7 @@ Every published set in \`scenarios/published\` against the predictions of $versi
 | \`table.txt\`, \`validation.svg\`, \`result.json\` | \`paceline validate --json result.json --plot validation.svg > table.txt\` |
 | \`nccl.txt\` | \`paceline validate nccl > nccl.txt\` |
 | \`systems.txt\` | \`paceline validate systems > systems.txt\` |
+| \`schedules.txt\` | \`paceline validate schedules > schedules.txt\` |
 
 \`tools/update_study.sh\` runs all and writes this folder; on one version every byte comes out the same.
 What the columns mean: [measured-sets.md](../../../docs/measured-sets.md). What the numbers say, row by

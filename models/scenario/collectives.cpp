@@ -81,15 +81,23 @@ std::string path_in(const std::string& folder, const std::string& file) {
 NcclLog read_log(base::Fields& fields, const base::Value& item, std::size_t index,
                  const std::string& folder) {
   NcclLogHints hints;
-  if (item.kind == base::Value::Kind::Scalar)
-    return read_nccl_log(path_in(folder, item.text), hints);
+  const auto read = [&](const std::string& file) {
+    const std::string path = path_in(folder, file);
+    std::error_code unknown;
+    if (!std::filesystem::exists(path, unknown)) {
+      throw base::Error(fields.where(item, "logs"), base::quote(path) + ": no such file",
+                        "a log of nccl-tests, beside the scenario or with its whole path");
+    }
+    return read_nccl_log(path, hints);
+  };
+  if (item.kind == base::Value::Kind::Scalar) return read(item.text);
   base::Fields entry = fields.view(item, "logs." + std::to_string(index));
   const std::string file = entry.text("file");
   if (entry.has("op")) hints.op = entry.choice<CollectiveOp>("op", kOps);
   hints.ranks = static_cast<int>(entry.integer("ranks", 2, kMaxLogRanks, 0));
   hints.nodes = static_cast<int>(entry.integer("nodes", 1, kMaxLogRanks, 0));
   entry.done();
-  return read_nccl_log(path_in(folder, file), hints);
+  return read(file);
 }
 
 /// Rows whose time is more than 15 % above that of a later, larger size: what a curve takes for

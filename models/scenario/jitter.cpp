@@ -40,8 +40,14 @@ std::vector<double> read_trace(base::Fields& fields, const std::string& folder) 
   std::vector<double> factors;
   if (fields.at("trace").kind == base::Value::Kind::Scalar) {
     const std::filesystem::path file(fields.text("trace"));
-    factors = read_trace_file(
-        (file.is_absolute() ? file : std::filesystem::path(folder) / file).string());
+    const std::string path =
+        (file.is_absolute() ? file : std::filesystem::path(folder) / file).string();
+    std::error_code unknown;
+    if (!std::filesystem::exists(path, unknown)) {
+      fields.fail("trace", base::quote(path) + ": no such file",
+                  "a file of one number a line, beside the scenario or with its whole path");
+    }
+    factors = read_trace_file(path);
   } else {
     for (const base::Value& item : fields.list("trace")) {
       if (item.kind != base::Value::Kind::Scalar || item.quoted) {

@@ -75,6 +75,19 @@ void inspect_network(const TaskGraph& graph) {
   }
 }
 
+namespace {
+
+/// "all_reduce dp of rank 8".
+std::string name_of(const TaskGraph& graph, TaskId t) {
+  const Task& task = graph.tasks[t];
+  if (task.segment >= graph.segments.size() || task.lane >= graph.lanes.size())
+    return describe(graph, t);
+  return graph.segments[task.segment].name + " of rank " +
+         std::to_string(graph.lanes[task.lane].representative);
+}
+
+}  // namespace
+
 void fail_waiting(const TaskGraph& graph, Workspace& workspace, std::span<const TaskId> running,
                   bool stream_order) {
   if (running.empty()) {
@@ -84,7 +97,7 @@ void fail_waiting(const TaskGraph& graph, Workspace& workspace, std::span<const 
   constexpr std::size_t kNamed = 3;
   std::string text = "the step never ends: ";
   for (std::size_t i = 0; i < running.size() && i < kNamed; ++i) {
-    text += (i > 0 ? ", " : "") + describe(graph, running[i]);
+    text += (i > 0 ? ", " : "") + name_of(graph, running[i]);
   }
   if (running.size() > kNamed) text += " and " + std::to_string(running.size() - kNamed) + " more";
   text += running.size() > 1 ? " wait" : " waits";

@@ -352,12 +352,15 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   const Markers marks = markers(work.segment[index_of(r)]);
   const bool for_data = expands_for_data(action);
   const std::size_t mesh = mesh_of_stage(action.action.stage);
-  const bool gathers = for_data && (parts_[mesh].fsdp ? needs_weights(r) : r == Role::Forward);
-  const bool reduces = for_data && gives_gradients(r);
+  const bool fsdp = parts_[mesh].fsdp;
+  const bool gathers = for_data && (fsdp ? needs_weights(r) && action.opens : r == Role::Forward);
+  const bool reduces = for_data && gives_gradients(r) && (!fsdp || action.closes);
   const bool copies = copies_gradients(action);
   Task task;
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
+  // Gathers follow what stands before the mark that waits for the inputs.
+  if (fsdp && for_data && action.opens && !action.closes) keep_whole(action, task);
   task.segment = marks.open;
   add(task, action.inputs);
   task.kind = TaskKind::Kernel;
@@ -389,9 +392,10 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
                      reduces && part.reduce_bytes > 0 ? last_dp_[task.lane] : done);
     }
   }
-  task.kind = TaskKind::Action;
   task.slowdown = 1;
   task.seconds = 0;
+  if (fsdp && for_data && action.closes && !action.opens) keep_whole(action, task);
+  task.kind = TaskKind::Action;
   task.segment = marks.close;
   return add(task, {});
 }

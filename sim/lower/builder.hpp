@@ -25,6 +25,8 @@ struct ActionContext {
   std::span<const TaskId> inputs;  ///< messages and actions it waits for
   bool first = false;              ///< of this pass of the stage on the lane since the last update
   bool last = false;               ///< before the next update, or the end of the step
+  bool opens = true;               ///< first of those that share a gathering of the weights
+  bool closes = true;              ///< last of them
 };
 
 /// Adds tasks for actions and for the end of the step.
@@ -149,6 +151,9 @@ class StepBuilder {
   bool copies_gradients(const ActionContext& action) const;
   TaskId add_whole(const ActionContext& action);
   TaskId add_expanded(const ActionContext& action);
+  /// Where several actions share a gathering: the whole weights of the stage, or the whole
+  /// gradients, are there from the first of them to the last.
+  void keep_whole(const ActionContext& action, Task task);
   /// One part of a pass: as a whole, or piece by piece where its collectives may share wires.
   TaskId add_part(Task task, const PassPart& part, Role role, TaskId gathered);
   TaskId add_pieces(Task task, const std::vector<InnerTask>& pieces, TaskId gathered);

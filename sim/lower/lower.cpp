@@ -17,8 +17,8 @@ using models::Plan;
 using models::Scenario;
 
 /// Bits of an action: whether it is the first or last of its pass and stage on the rank between two
-/// updates.
-constexpr std::uint8_t kFirst = 1, kLast = 2;
+/// updates, and of those that share a gathering of the weights (Program::gather_unit).
+constexpr std::uint8_t kFirst = 1, kLast = 2, kOpens = 4, kCloses = 8;
 
 /// Emits the tasks of the program in an order in which every dependency comes first.
 class Emitter {
@@ -59,6 +59,8 @@ class Emitter {
       context.inputs = inputs_;
       context.first = (ends_[rank][position] & kFirst) != 0;
       context.last = (ends_[rank][position] & kLast) != 0;
+      context.opens = (ends_[rank][position] & kOpens) != 0;
+      context.closes = (ends_[rank][position] & kCloses) != 0;
       if (builder_.ready()) {
         fences.add_needs(context.action, at.rank, inputs_);
         add_order(context, at.rank);
@@ -124,7 +126,7 @@ class Emitter {
     last_.resize(program_.passes.size() * static_cast<std::size_t>(program_.stages), kNowhere);
     const auto close = [&](std::size_t pass, int stage) {
       std::size_t& last = last_[kind(pass, stage)];
-      if (last != kNowhere) ends[last] |= kLast;
+      if (last != kNowhere) ends[last] |= kLast | kCloses;
       last = kNowhere;
     };
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -133,11 +135,20 @@ class Emitter {
           close(pass, order[i].stage);
       }
       std::size_t& last = last_[kind(order[i].pass, order[i].stage)];
-      if (last == kNowhere) ends[i] |= kFirst;
+      if (last == kNowhere) {
+        ends[i] |= kFirst | kOpens;
+      } else if (!same_unit(order[last], order[i])) {
+        ends[last] |= kCloses;
+        ends[i] |= kOpens;
+      }
       last = i;
     }
     for (const Action& action : order) close(action.pass, action.stage);
     return ends;
+  }
+  bool same_unit(const Action& a, const Action& b) const {
+    const int unit = program_.gather_unit;
+    return unit > 0 && a.microbatch / unit == b.microbatch / unit;
   }
   std::size_t kind(std::size_t pass, int stage) const {
     return pass * static_cast<std::size_t>(program_.stages) + static_cast<std::size_t>(stage);

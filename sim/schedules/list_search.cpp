@@ -29,6 +29,7 @@ struct RankState {
   double idle = 0;
   double held = 0;       ///< activations
   double reducible = 0;  ///< of these, what pending W would free
+  double work_left = 0;  ///< seconds of all it has to do yet
   int forwards_left = 0;
   bool began_backward = false;
   bool forward_last = false;
@@ -54,11 +55,19 @@ class Player {
       order.reserve(static_cast<std::size_t>(3 * problem.chunks * problem.microbatches));
     }
     for (RankState& state : ranks_) state.forwards_left = problem.chunks * problem.microbatches;
+    for (int stage = 0; stage < problem.stages(); ++stage) {
+      const StageTime& t = time(stage);
+      at(rank_of(stage)).work_left +=
+          problem.microbatches *
+          (t.forward.value + t.input_gradient.value + t.weight_gradient.value);
+    }
   }
 
   /// `choose(rank)` says what a rank does next, W aside; `taken(rank, next)` that it has been done.
+  /// Gives up, with an empty order, where a rank cannot end within `longest` any more.
   template <typename Choose, typename Taken>
-  Found play(Fill fill, const Choose& choose, const Taken& taken) {
+  Found play(Fill fill, double longest, const Choose& choose, const Taken& taken) {
+    const double last_chance = longest * (1 + 4 * kRounding);  // ties go by makespan
     const auto renew = [&](int rank) {
       at(rank).next = with_weights(rank, choose(rank), fill);
       replay_matches(rank);
@@ -70,6 +79,7 @@ class Player {
       const Next next = at(rank).next;
       PACELINE_CHECK(next.start < kUnknown);
       run(rank, next);
+      if (state(rank).free - state(rank).first + state(rank).work_left > last_chance) return {};
       if (next.action.pass != kWeight) taken(rank, next);
       renew(rank);
       const int to = receiver(next.action);
@@ -157,6 +167,7 @@ class Player {
     const StageTime& t = time(action.stage);
     const double early = std::min(t.freed_by_input.value, t.activation.value);
     const double end = next.start + seconds(action);
+    s.work_left -= seconds(action);
     if (s.first < 0) {
       s.first = next.start;
     } else {
@@ -278,7 +289,7 @@ ListProblem list_problem(const PipelineShape& shape, double limit) {
   return problem;
 }
 
-Found search_order(const ListProblem& problem, const ListRules& rules) {
+Found search_order(const ListProblem& problem, const ListRules& rules, double longest) {
   PACELINE_CHECK(problem.chunks == 1 && problem.splits_backward);
   std::vector<int> forward(static_cast<std::size_t>(problem.ranks), 0), backward = forward;
   Player player(problem);
@@ -289,11 +300,11 @@ Found search_order(const ListProblem& problem, const ListRules& rules) {
   const auto taken = [&](int rank, const Next& next) {
     ++(next.action.pass == kForward ? forward : backward)[static_cast<std::size_t>(rank)];
   };
-  return player.play(rules.fill, choose, taken);
+  return player.play(rules.fill, longest, choose, taken);
 }
 
 Found follow_order(const ListProblem& problem, std::vector<std::vector<Action>> order,
-                   const FollowRules& rules) {
+                   const FollowRules& rules, double longest) {
   std::vector<std::size_t> heads(order.size(), 0);
   Player player(problem);
   const auto choose = [&](int rank) {
@@ -307,7 +318,7 @@ Found follow_order(const ListProblem& problem, std::vector<std::vector<Action>> 
     std::rotate(at, at + next.place, at + next.place + 1);
     ++head;
   };
-  return player.play(rules.fill, choose, taken);
+  return player.play(rules.fill, longest, choose, taken);
 }
 
 bool better(const Found& a, const Found& b) {

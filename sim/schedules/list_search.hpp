@@ -59,13 +59,16 @@ struct Found {
 };
 
 /// One chunk per rank: B as soon as it can run, F where the limit allows, W in waits and where
-/// memory is needed. The limit must allow one microbatch per rank.
-Found search_order(const ListProblem& problem, const ListRules& rules);
+/// memory is needed. The limit must allow one microbatch per rank. A search whose
+/// longest stage must exceed `longest` seconds gives up, with an empty order and endless times.
+Found search_order(const ListProblem& problem, const ListRules& rules,
+                   double longest = std::numeric_limits<double>::infinity());
 
 /// Keeps to `order` (F and B, or F and BW, of each rank) and puts W into waits and where memory is
-/// needed. An order that needs more than the limit exceeds it.
+/// needed. An order that needs more than the limit exceeds it. `longest` as above.
 Found follow_order(const ListProblem& problem, std::vector<std::vector<Action>> order,
-                   const FollowRules& rules);
+                   const FollowRules& rules,
+                   double longest = std::numeric_limits<double>::infinity());
 
 /// The better of two by longest stage, then by makespan; differences of rounding do not count.
 bool better(const Found& a, const Found& b);

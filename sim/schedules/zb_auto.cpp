@@ -43,11 +43,13 @@ Program zb_auto(const PipelineShape& shape, const char* name, double limit, int 
   };
   for (const Fill fill : {Fill::Fitting, Fill::Always, Fill::Balanced}) {
     for (int choice = 0; choice < 8; ++choice) {
-      offer(search_order(problem, {fill, (choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0}));
+      offer(search_order(problem, {fill, (choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0},
+                         best.longest));
     }
     // It holds 1 + lead * (ranks - 1) microbatches.
     if (!set || shape.options.memory_limit >= 1 + lead * (shape.ranks - 1)) {
-      offer(follow_order(problem, without_weights(staggered_program(shape, lead)), {fill}));
+      offer(follow_order(problem, without_weights(staggered_program(shape, lead)), {fill},
+                         best.longest));
     }
   }
   Program program = split_program(shape);

@@ -57,7 +57,8 @@ void fill_rank(Turns turns, int ranks, int rank) {
 // with Controllable Memory" (2024): two chunks per rank in a V, so that the last stage is on the
 // first rank and every rank holds as much as the others. The order of F and B is fixed; W goes
 // where the rank would wait, as its times say. Our reading: the length of each phase from the
-// requirement that the V is full and no rank holds more than `ranks` microbatches.
+// requirement that the V is full and no rank holds more than `ranks` microbatches, and that a B may
+// change places with the action before it where that one would wait.
 Program zb_v(const PipelineShape& shape) {
   check_limit(shape);
   std::vector<std::vector<Action>> order(static_cast<std::size_t>(shape.ranks));
@@ -68,8 +69,12 @@ Program zb_v(const PipelineShape& shape) {
   const ListProblem problem = list_problem(shape, limit > 0 ? limit : shape.ranks);
   Found best;
   for (const Fill fill : {Fill::Fitting, Fill::Always, Fill::Balanced}) {
-    Found found = follow_order(problem, order, {fill});
-    if (better(found, best)) best = std::move(found);
+    for (const int earlier : {0, 1}) {
+      FollowRules rules{fill};
+      rules.backward = earlier;
+      Found found = follow_order(problem, order, rules, best.longest);
+      if (better(found, best)) best = std::move(found);
+    }
   }
   Program program = split_program(shape);
   program.order = std::move(best.order);

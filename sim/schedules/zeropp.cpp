@@ -19,6 +19,7 @@ Program zeropp(const PipelineShape& shape) {
   check_shape(shape, "zeropp");
   const int unit = shape.options.group > 0 ? shape.options.group : shape.ranks;
   Program program = split_program(shape);
+  program.gather_unit = unit;
   GreedyRules rules;
   rules.rank = [&](int stage, int) { return stage % shape.ranks; };
   rules.seconds = [&](int pass, int stage) {

@@ -106,19 +106,12 @@ TEST_CASE("zb-1p and zb-2p idle no more than published", "[golden]") {
   }
 }
 
-// Four rows come out equal or better. Where B takes longer than F (p = 24, and p = 32 with many
-// microbatches) the authors' order idles up to 0.0015 less; theirs is searched anew for each row,
-// ours has one order of F and B.
-TEST_CASE("zb-v idles about as long as the authors' order", "[golden]") {
-  int no_worse = 0;
+TEST_CASE("zb-v idles no more than the authors' order", "[golden]") {
   for (const VRow& row : kVRows) {
     INFO("p " << row.p << " m " << row.m << " F " << row.forward);
     const PipelineShape shape{row.p, 2, row.m, {}, times_of(row, 2 * row.p, 1)};
-    const double rate = round4(1 - row.work() / run("zb-v", shape).longest);
-    CHECK(rate <= row.v + 0.0015 + 1e-9);
-    no_worse += rate <= row.v + 1e-9 ? 1 : 0;
+    CHECK(round4(1 - row.work() / run("zb-v", shape).longest) <= row.v + 1e-9);
   }
-  CHECK(no_worse >= 4);
 }
 
 TEST_CASE("unit times give zb-h1 and zb-h2 the known makespans at p = 8", "[golden]") {
