@@ -185,6 +185,15 @@ Answer make_answer(const models::Scenario& scenario, const sim::Prediction& pred
   for (const models::Profile& profile : scenario.profiles) answer.profiles.push_back(profile.name);
   answer.model = scenario.model.name;
   answer.parameters = models::total_parameters(scenario.model);
+  if (scenario.modules.size() > 1) {
+    answer.model.clear();
+    answer.parameters = 0;
+  }
+  for (const models::Module& m : scenario.modules) {
+    if (scenario.modules.size() == 1) break;
+    answer.model += (answer.model.empty() ? "" : " + ") + m.name;
+    answer.parameters += models::total_parameters(m.view->model);
+  }
   answer.machine = describe_machine(scenario.cluster);
   answer.devices = prediction.plan.world_size;
   answer.parallel = scenario.parallel;

@@ -237,6 +237,7 @@ void StepBuilder::make_lanes(const Program& program) {
   hold_versions(program);
   if (pooled_) hold_pool();
   hold_host();
+  hold_boundaries();
   last_gradient_copy_.assign(graph_.lanes.size(), kNoTask);
   last_compute_.assign(graph_.lanes.size(), kNoTask);
   compute_before_.assign(graph_.lanes.size(), kNoTask);

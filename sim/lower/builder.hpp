@@ -208,6 +208,7 @@ class StepBuilder {
   TaskId copy_gradients(int lane, std::size_t mesh, double parameters, TaskId after);
   TaskId add_host_optimizer(int lane, std::size_t mesh, double parameters, TaskId gradients);
   void hold_host();
+  void hold_boundaries();
   TaskId add(Task task, std::span<const TaskId> deps);
   /// Remembers how a task uses the network.
   void note_message(TaskId task, int lane, const Hop& hop);

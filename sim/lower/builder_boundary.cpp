@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/parallel/boundary.hpp"
 
+#include <algorithm>
+
+#include "models/workload/layer_ops.hpp"
 #include "sim/lower/builder.hpp"
 
 /// Messages between modules.
@@ -31,6 +34,26 @@ std::uint16_t StepBuilder::boundary_segment(const ActionContext& action, int rec
   const std::string& name = s_.modules[module].name;
   return found->second =
              add_segment(graph_, (down ? "from " : "gradients of ") + name, cost);
+}
+
+/// What modules have made and the first stage of their reader has not taken: `ahead` microbatches
+/// over separate ranks, the whole batch where a module runs before it.
+void StepBuilder::hold_boundaries() {
+  for (std::size_t i = 0; i < s_.modules.size(); ++i) {
+    const models::Module& m = s_.modules[i];
+    if (m.feeds < 0 || parts_.size() < 2) continue;
+    const models::Scenario& reader = *s_.modules[static_cast<std::size_t>(m.feeds)].view;
+    const bool whole = m.host >= 0 && m.turns == models::Turns::WholeBatch;
+    if (m.host >= 0 && !whole) continue;
+    const double all = static_cast<double>(s_.batch.global);
+    const double waiting = std::min(
+        all, whole ? all : static_cast<double>(m.ahead) * static_cast<double>(m.micro) *
+                               m.view->parallel.dp);
+    const double bytes = waiting / reader.parallel.dp * static_cast<double>(m.sent_tokens) *
+                         static_cast<double>(m.width) * models::activation_element(s_.precision);
+    const int rank = parts_[static_cast<std::size_t>(m.feeds)].lanes.front();
+    graph_.lanes[static_cast<std::size_t>(rank)].resident.push_back({MemoryPart::Buffers, bytes});
+  }
 }
 
 TaskId StepBuilder::add_boundary(const ActionContext& action, TaskId done, int receiver,
