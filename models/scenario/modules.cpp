@@ -108,7 +108,6 @@ Draft read_module(Fields fields, const base::Document& document, const std::stri
   if (fields.has("costs")) view.costs = read_costs(fields.map("costs"));
   m.width = fields.integer("width", 1, 1 << 20, view.model.hidden);
   fields.done();
-  for (const std::string& note : view.model.notes) view.assumptions.push_back(note);
   view.name = m.name;
   remember_places(document, prefix, m.name + ".", view);
   return draft;
@@ -201,7 +200,10 @@ void read_modules(Fields model, const base::Document& document, const std::strin
     if (host != nullptr && !d.has_turns &&
         d.view->parallel.world_size() > host->parallel.world_size() / host->parallel.pp)
       m.turns = Turns::WholeBatch;
-    for (const std::string& note : d.view->assumptions)
+    std::vector<std::string> notes = d.view->assumptions;
+    if (drafts.size() > 1)
+      notes.insert(notes.begin(), d.view->model.notes.begin(), d.view->model.notes.end());
+    for (const std::string& note : notes)
       s.assumptions.push_back(drafts.size() == 1 ? note : m.name + ": " + note);
     m.view = d.view;
     s.modules.push_back(m);

@@ -395,7 +395,8 @@ void detail::remember_places(const base::Document& document, const std::string& 
 namespace {
 
 void add_assumptions(Scenario& s) {
-  for (const std::string& note : s.model.notes) s.assumptions.push_back(note);
+  if (s.modules.size() <= 1)  // of several, each has said its own
+    for (const std::string& note : s.model.notes) s.assumptions.push_back(note);
   const int devices = s.cluster.devices();
   if (s.optimizer.offload.host() && s.optimizer.offload.cpu_rate == kCpuAdamRate)
     s.assumptions.push_back(

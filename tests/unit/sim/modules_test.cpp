@@ -127,7 +127,7 @@ TEST_CASE("a frozen encoder has no gradients, no optimizer and no backward", "[s
   const Prediction frozen =
       predict(scenario_of(two_modules("frozen: true, parallel: {dp: 8}", language)));
   CHECK(sent(frozen, Stream::PpUp) == 0);
-  CHECK(frozen.result.step_time < trained.result.step_time);
+  CHECK(frozen.result.step_time <= trained.result.step_time);
   CHECK(frozen.result.model_flops < trained.result.model_flops);
   const auto& encoder = frozen.result.memory.at(1);  // the module listed second
   CHECK(encoder.parts[static_cast<std::size_t>(MemoryPart::Gradients)] == 0);
@@ -201,7 +201,7 @@ TEST_CASE("modules that cannot lie as stated are refused with the nearest valid 
     CHECK_THROWS_WITH(predict(scenario_of(yaml)), Catch::Contains(words));
   };
   refused(two_modules("first_rank: 0, parallel: {dp: 8}", "parallel: {tp: 2, dp: 4}"), "overlap");
-  refused(two_modules("colocated_with: language, parallel: {dp: 3}", "parallel: {tp: 2, pp: 2, dp: 2}"),
+  refused(two_modules("colocated_with: language, parallel: {dp: 2}", "parallel: {tp: 2, pp: 2, dp: 2}"),
           "a multiple, up to 8");
   refused(two_modules("parallel: {dp: 3}", "parallel: {dp: 2}"), "dp");
   refused(two_modules("colocated_with: language, turns: each-microbatch, parallel: {dp: 8}",
