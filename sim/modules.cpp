@@ -89,6 +89,12 @@ class Composer {
   int span(std::size_t module) const {
     return plan_.microbatches / plan_.modules[module].microbatches;
   }
+  /// Its microbatches in one of its reader: the pool holds whole ones of the larger.
+  int ratio(std::size_t module) const {
+    const auto reader = static_cast<std::size_t>(s_.modules[module].feeds);
+    return std::max(1, span(reader) / span(module));
+  }
+  int ahead(std::size_t module) const { return s_.modules[module].ahead * ratio(module); }
   bool goes_back(std::size_t module) const { return s_.modules[module].backward; }
   std::size_t pool(std::size_t module) const {
     const int host = s_.modules[module].host;
@@ -184,7 +190,7 @@ class Composer {
             static_cast<std::int16_t>(last + k));
       }
       StageNode& node = program_.nodes[static_cast<std::size_t>(last + k)];
-      if (pool(from) != pool(to)) node.ahead = s_.modules[from].ahead;
+      if (pool(from) != pool(to)) node.ahead = ahead(from);
     }
   }
 
@@ -202,7 +208,7 @@ class Composer {
     }
     const bool apart = pool(module) != pool(consumer);
     Visits visits = follow(visit(consumer), span(consumer), span(module), count,
-                           apart ? m.ahead - 1 : 0, goes_back(module));
+                           apart ? ahead(module) - ratio(module) : 0, goes_back(module));
     if (m.host < 0) lay(module, visits);
     return visits_[module] = visits;
   }

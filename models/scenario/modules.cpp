@@ -101,7 +101,7 @@ Draft read_module(Fields fields, const base::Document& document, const std::stri
   read_batch(fields, draft, s);
   draft.has_turns = fields.has("turns");
   m.turns = fields.choice<Turns>("turns", kTurns, Turns::EachMicrobatch);
-  m.ahead = static_cast<int>(fields.integer("ahead", 1, 1'000'000, m.ahead));
+  m.ahead = static_cast<int>(fields.integer("ahead", 1, 10'000, m.ahead));
   if (fields.has("recompute")) read_recompute(fields, view);
   if (fields.has("attention")) read_attention(fields, view);
   view.costs.reset();

@@ -46,9 +46,12 @@ void StepBuilder::hold_boundaries() {
     const bool whole = m.host >= 0 && m.turns == models::Turns::WholeBatch;
     if (m.host >= 0 && !whole) continue;
     const double all = static_cast<double>(s_.batch.global);
-    const double waiting = std::min(
-        all, whole ? all : static_cast<double>(m.ahead) * static_cast<double>(m.micro) *
-                               m.view->parallel.dp);
+    const auto samples = [&](const models::Module& of) {
+      return static_cast<double>(of.micro) * of.view->parallel.dp;
+    };
+    const double larger =
+        std::max(samples(m), samples(s_.modules[static_cast<std::size_t>(m.feeds)]));
+    const double waiting = std::min(all, whole ? all : m.ahead * larger);
     const double bytes = waiting / reader.parallel.dp * static_cast<double>(m.sent_tokens) *
                          static_cast<double>(m.width) * models::activation_element(s_.precision);
     const int rank = parts_[static_cast<std::size_t>(m.feeds)].lanes.front();
