@@ -118,7 +118,8 @@ class ActionIndex {
     const bool down = program_->passes[action.pass].direction == Direction::Down;
     const auto stage = static_cast<std::size_t>(action.stage);
     if (down) {
-      for (const std::int16_t input : node(action.stage).inputs) for_each_covering(action, input, f);
+      for (const std::int16_t input : node(action.stage).inputs)
+        for_each_covering(action, input, f);
       const std::int32_t ahead = node(action.stage).ahead;
       if (ahead == 0 || action.microbatch < ahead) return;
       Action taken = action;

@@ -63,8 +63,8 @@ std::string describe(const Scenario& s, const Way& way, bool fits, double limit)
     text += (text.empty() ? "" : "; ") + std::string("offload: auto took ") +
             base::format_percent(way.offloaded) + " of the activations";
   const std::string size = base::format_bytes(base::Bytes(limit));
-  return text + (fits ? ", the fastest that stays below " : ", the smallest: nothing stays below ") +
-         size;
+  return text +
+         (fits ? ", the fastest that stays below " : ", the smallest: nothing stays below ") + size;
 }
 
 }  // namespace

@@ -140,8 +140,7 @@ Program module_program(const models::Scenario& scenario, const models::Plan& pla
     refuse("offload", "offloading of activations", "leave it out");
   if (several && scenario.foreign.pieces > 0)
     refuse("foreign", "foreign work", "say it as a module with costs");
-  Program program = compose_modules(scenario, plan,
-                                    make_program(view, plan.modules[main], notes));
+  Program program = compose_modules(scenario, plan, make_program(view, plan.modules[main], notes));
   if (several) verify(program);
   return program;
 }

@@ -238,8 +238,8 @@ double model_flops(const models::Scenario& s) {
     parameters += static_cast<double>(models::active_layer_parameters(m, layer));
     const double share =
         a.causal ? models::causal_fraction(sequence, static_cast<double>(a.window)) : 1;
-    attention += 2 * sequence * sequence * share *
-                 static_cast<double>(a.heads * (a.head_dim + a.value_dim));
+    attention +=
+        2 * sequence * sequence * share * static_cast<double>(a.heads * (a.head_dim + a.value_dim));
   }
   return 6 * parameters * tokens + 3 * attention * static_cast<double>(s.batch.global);
 }

@@ -78,7 +78,8 @@ class Composer {
     const auto key = [&](std::size_t i) {
       const bool whole = s_.modules[i].turns == Turns::WholeBatch;
       int depth = 0;
-      for (int at = s_.modules[i].feeds; at >= 0; at = s_.modules[static_cast<std::size_t>(at)].feeds)
+      for (int at = s_.modules[i].feeds; at >= 0;
+           at = s_.modules[static_cast<std::size_t>(at)].feeds)
         ++depth;
       return std::pair(whole, whole ? depth : -depth);
     };
@@ -108,7 +109,8 @@ class Composer {
   std::uint8_t pass_named(std::string_view name) const {
     const auto found = std::find_if(program_.passes.begin(), program_.passes.end(),
                                     [&](const Pass& p) { return p.name == name; });
-    if (found == program_.passes.end()) fail("the schedule has no pass " + std::string(name), "1f1b");
+    if (found == program_.passes.end())
+      fail("the schedule has no pass " + std::string(name), "1f1b");
     return static_cast<std::uint8_t>(found - program_.passes.begin());
   }
   bool has_pass(std::string_view name) const {
@@ -121,9 +123,10 @@ class Composer {
     const bool beside = has_pass("S") || has_pass("T") || has_pass("U") || has_pass("N");
     if (beside || program_.pooled || program_.skips || program_.slices > 1 ||
         placement_of(program_).ranks.front().size() != 1)
-      fail("does not go with several modules: the first stage of the main one would not stand on "
-           "one rank and take whole microbatches",
-           "1f1b, gpipe, interleaved-1f1b, zb-h1 and the like");
+      fail(
+          "does not go with several modules: the first stage of the main one would not stand on "
+          "one rank and take whole microbatches",
+          "1f1b, gpipe, interleaved-1f1b, zb-h1 and the like");
     const auto shift = static_cast<std::int16_t>(places_[main_].first_stage);
     if (!has_pass("BW")) {
       const auto forward = pass_named("F");
@@ -132,7 +135,8 @@ class Composer {
     for (Pass& pass : program_.passes) {
       if (pass.name == "F" || pass.name == "BW" || pass.name == "B" || pass.name == "W") continue;
       pass.first_stage = static_cast<std::int16_t>(pass.first_stage + shift);
-      if (pass.last_stage >= 0) pass.last_stage = static_cast<std::int16_t>(pass.last_stage + shift);
+      if (pass.last_stage >= 0)
+        pass.last_stage = static_cast<std::int16_t>(pass.last_stage + shift);
     }
     std::vector<std::vector<Action>> order(plan_.pipeline.size());
     for (std::size_t r = 0; r < program_.order.size(); ++r) {
@@ -167,7 +171,7 @@ class Composer {
       const int stages = static_cast<int>(plan_.modules[i].stages.size()) * copies(i);
       for (int k = 0; k < stages; ++k) {
         StageNode& node = program_.nodes[static_cast<std::size_t>(places_[i].first_stage + k)];
-        node.span = static_cast<std::int16_t>(span(i));
+        node.span = span(i);
         node.backward = goes_back(i);
         if (copies(i) == 1 && k > 0)
           node.inputs.push_back(static_cast<std::int16_t>(places_[i].first_stage + k - 1));
@@ -181,7 +185,8 @@ class Composer {
   }
   /// Last stages of the one to first stages of the other; copies on the same ranks to each other.
   void link(std::size_t from, std::size_t to) {
-    const int last = places_[from].first_stage + static_cast<int>(plan_.modules[from].stages.size()) - 1;
+    const int last =
+        places_[from].first_stage + static_cast<int>(plan_.modules[from].stages.size()) - 1;
     const bool beside = copies(from) == copies(to) && copies(from) > 1;
     for (int k = 0; k < copies(from); ++k) {
       for (int j = 0; j < copies(to); ++j) {
@@ -252,7 +257,8 @@ class Composer {
     }
   }
 
-  std::vector<Action> around(const std::vector<Action>& order, std::size_t module, int stage) const {
+  std::vector<Action> around(const std::vector<Action>& order, std::size_t module,
+                             int stage) const {
     std::vector<Action> all;
     const auto append = [&](bool forward) {
       for (const Visit& v : visits_[module])
@@ -275,7 +281,9 @@ class Composer {
     const int host_stage = places_[host].first_stage;
     for (std::size_t i = 0; i < order.size(); ++i) {
       const int held = order[i].stage;
-      if (held < host_stage || plan_.stages[static_cast<std::size_t>(held)].mesh != static_cast<int>(host)) continue;
+      if (held < host_stage ||
+          plan_.stages[static_cast<std::size_t>(held)].mesh != static_cast<int>(host))
+        continue;
       const bool forward = order[i].pass == forward_;
       if (!forward && program_.passes[order[i].pass].direction != Direction::Up) continue;
       if (held != first_held(order, host)) continue;

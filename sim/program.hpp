@@ -62,7 +62,7 @@ struct Action {
 /// numbered on their own: each covers `span` of the program's.
 struct StageNode {
   std::vector<std::int16_t> inputs;  ///< stages whose output it receives, all before it
-  std::int16_t span = 1;
+  std::int32_t span = 1;
   /// Its output of microbatch m waits until the stages it goes to have run m - ahead; 0: for
   /// nothing.
   std::int32_t ahead = 0;

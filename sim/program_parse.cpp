@@ -222,7 +222,8 @@ PassNames read_pass(Line& line, Program& program) {
 
 /// "stage 2 from 0,1 span 4 ahead 2 forward-only": stages come in order, inputs before them.
 void read_node(Line& line, Program& program) {
-  constexpr const char* kForm = "a stage reads: stage N [from A,B] [span N] [ahead N] [forward-only]";
+  constexpr const char* kForm =
+      "a stage reads: stage N [from A,B] [span N] [ahead N] [forward-only]";
   constexpr int kMost = 1'000'000;
   line.done();
   const std::size_t column = line.at;
@@ -242,8 +243,7 @@ void read_node(Line& line, Program& program) {
             static_cast<std::int16_t>(line.number_in(0, stage - 1, "stage before it")));
       } while (line.take(','));
     } else if (key == "span") {
-      const int most = std::min(program.microbatches, int{std::numeric_limits<std::int16_t>::max()});
-      node.span = static_cast<std::int16_t>(line.number_in(1, most, "span"));
+      node.span = line.number_in(1, program.microbatches, "span");
       if (program.microbatches % node.span != 0)
         line.fail(at, "the span does not divide the microbatches", kForm);
     } else if (key == "ahead") {
@@ -381,8 +381,9 @@ Program parse_program(std::string_view text, const std::string& file, ProgramPla
   }
   resolve_all();
   if (!program.nodes.empty() && program.nodes.size() != static_cast<std::size_t>(program.stages))
-    throw base::Error(file + ":1:1", std::to_string(program.nodes.size()) + " lines of stages for " +
-                                         std::to_string(program.stages) + " stages",
+    throw base::Error(file + ":1:1",
+                      std::to_string(program.nodes.size()) + " lines of stages for " +
+                          std::to_string(program.stages) + " stages",
                       "one line a stage, or none where they are a chain");
   return program;
 }

@@ -33,8 +33,10 @@ int pool_of(const Scenario& s, int module) {
 Ends ends_of(const Scenario& s, const Plan& plan, int module) {
   const Module& from = s.modules[static_cast<std::size_t>(module)];
   const auto to = static_cast<std::size_t>(from.feeds);
-  return {from,       s.modules[to],
-          *from.view, *s.modules[to].view,
+  return {from,
+          s.modules[to],
+          *from.view,
+          *s.modules[to].view,
           plan.modules[static_cast<std::size_t>(module)],
           plan.modules[to],
           pool_of(s, module) == pool_of(s, from.feeds)};
@@ -88,8 +90,7 @@ Boundary forward_boundary(const Scenario& s, const Plan& plan, int module) {
   const int fan = a.dp / std::max(1, std::min(a.dp, b.dp));
   Boundary boundary;
   boundary.bytes = e.samples_from() * e.sample_bytes() * width(a) * (fan - 1);
-  boundary.time = collective(s, CollectiveOp::AllGather,
-                             e.samples_from() / b.dp * e.sample_bytes(),
+  boundary.time = collective(s, CollectiveOp::AllGather, e.samples_from() / b.dp * e.sample_bytes(),
                              siblings(e.plan_a, e.a, fan));
   return boundary;
 }
@@ -105,15 +106,14 @@ Boundary backward_boundary(const Scenario& s, const Plan& plan, int module, bool
   if (first) {
     const int fan = b.dp / std::max(1, std::min(a.dp, b.dp));
     boundary.bytes = e.samples_to() * e.sample_bytes() * width(b) * (fan - 1);
-    boundary.time =
-        collective(s, CollectiveOp::AllGather, gradient, siblings(e.plan_b, e.b, fan));
+    boundary.time = collective(s, CollectiveOp::AllGather, gradient, siblings(e.plan_b, e.b, fan));
     return boundary;
   }
   boundary.bytes = e.samples_to() * e.sample_bytes() * width(b);
   const CollectiveGroup pipeline = over(e.plan_b, e.b, {"pp"});
   // One broadcast to all later stages; each message of it takes its part.
-  boundary.time = collective(s, CollectiveOp::Broadcast, gradient, pipeline) /
-                  std::max(1, pipeline.ranks - 1);
+  boundary.time =
+      collective(s, CollectiveOp::Broadcast, gradient, pipeline) / std::max(1, pipeline.ranks - 1);
   return boundary;
 }
 

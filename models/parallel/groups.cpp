@@ -225,7 +225,8 @@ std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& s) {
   look(axis("tp"), "tensor parallelism");
   look(axis("cp"), "context parallelism");
   for (int r = 0; r < (places_differ(s) ? s.parallel.pp : 1); ++r) {
-    look(data_groups(plan, s, plan.pipeline[static_cast<std::size_t>(r)].device).all, "data parallelism");
+    look(data_groups(plan, s, plan.pipeline[static_cast<std::size_t>(r)].device).all,
+         "data parallelism");
     if (!found.empty()) break;
   }
   if (s.parallel.pp > 1) {

@@ -5,7 +5,8 @@
 #include "models/parallel/boundary.hpp"
 #include "models/parallel/plan.hpp"
 
-/// Where the modules of a model lie: pools of ranks, one for every module that has ranks of its own.
+/// Where the modules of a model lie: pools of ranks, one for every module that has ranks of its
+/// own.
 namespace paceline::models {
 namespace {
 
@@ -63,8 +64,8 @@ std::vector<int> shared_ranks(const Scenario& s, const Module& m) {
   for (int r = 0; r < pipeline.size; ++r)
     if (held[static_cast<std::size_t>(r)] > 0) ranks.push_back(r);
   const bool inside = std::accumulate(held.begin(), held.end(), 0) == own.world_size();
-  const bool whole = std::all_of(held.begin(), held.end(),
-                                 [&](int n) { return n == 0 || n == members; });
+  const bool whole =
+      std::all_of(held.begin(), held.end(), [&](int n) { return n == 0 || n == members; });
   if (inside && whole) return ranks;
   throw Error(where(*m.view, "parallel.dp"),
               "module " + m.name + " takes " + ranks_text(own) + " of " +
@@ -78,8 +79,9 @@ void check_guest(const Scenario& s, const Module& m, std::size_t copies) {
   const Module& host = s.modules[static_cast<std::size_t>(m.host)];
   if (host.host >= 0)
     throw Error(where(*m.view, "model"),
-                "module " + m.name + " is colocated with " + host.name + ", which has no ranks of "
-                "its own",
+                "module " + m.name + " is colocated with " + host.name +
+                    ", which has no ranks of "
+                    "its own",
                 "colocated_with: " + s.modules[static_cast<std::size_t>(host.host)].name);
   if (m.view->parallel.pp > 1)
     throw Error(where(*m.view, "parallel.pp"),
@@ -99,7 +101,8 @@ void check_guest(const Scenario& s, const Module& m, std::size_t copies) {
 /// Steps from the module to the main one.
 int depth(const Scenario& s, std::size_t module) {
   int steps = 0;
-  for (int at = s.modules[module].feeds; at >= 0; at = s.modules[static_cast<std::size_t>(at)].feeds)
+  for (int at = s.modules[module].feeds; at >= 0;
+       at = s.modules[static_cast<std::size_t>(at)].feeds)
     ++steps;
   return steps;
 }

@@ -226,9 +226,7 @@ void check_epilogue(const Scenario& s, std::int64_t microbatches) {
                      : "batch.global equal to batch.micro, or kernel: fused");
 }
 
-Plan lay_out(const Scenario& s) {
-  return s.modules.empty() ? lay_out_one(s) : lay_out_modules(s);
-}
+Plan lay_out(const Scenario& s) { return s.modules.empty() ? lay_out_one(s) : lay_out_modules(s); }
 
 Plan lay_out_one(const Scenario& s) {
   check_layers(s);

@@ -59,8 +59,8 @@ struct Plan {
   /// another, what feeds first, those that stand on several pipeline ranks once for each.
   std::vector<Stage> stages;
   std::vector<PipelineRank> pipeline;  ///< those of the host's ranks where modules share them
-  int microbatches = 1;       ///< per replica and step
-  double tokens = 0;          ///< of one microbatch on one rank (after cp)
+  int microbatches = 1;                ///< per replica and step
+  double tokens = 0;                   ///< of one microbatch on one rank (after cp)
   int world_size = 1;
   /// How many ranks one simulated lane stands for (tp*cp*dp of a dense mesh).
   std::int64_t members_per_lane = 1;

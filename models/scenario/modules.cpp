@@ -44,13 +44,13 @@ int end_of(const std::vector<Draft>& drafts) {
   return end;
 }
 
-void read_ranks(Fields& fields, Draft& draft, const std::vector<Draft>& before,
-                const Scenario& s) {
+void read_ranks(Fields& fields, Draft& draft, const std::vector<Draft>& before, const Scenario& s) {
   Scenario& view = *draft.view;
   const int devices = s.cluster.devices();
   int first = end_of(before), free = devices - first;
   if (!draft.host.empty()) {
-    const Draft& host = before[static_cast<std::size_t>(find(before, draft.host, draft.where_host))];
+    const Draft& host =
+        before[static_cast<std::size_t>(find(before, draft.host, draft.where_host))];
     first = host.view->parallel.first_rank;
     free = host.view->parallel.world_size();
   }
@@ -71,8 +71,7 @@ void read_batch(Fields& fields, Draft& draft, const Scenario& s) {
   Module& m = draft.module;
   const std::int64_t tokens = fields.integer("tokens", 1, kMaxTokens, s.batch.sequence);
   const std::int64_t items = fields.integer("items", 1, 1'000'000, 1);
-  m.micro = fields.integer("micro", 1, s.batch.global,
-                           std::min(s.batch.global, s.batch.micro));
+  m.micro = fields.integer("micro", 1, s.batch.global, std::min(s.batch.global, s.batch.micro));
   if (s.batch.global > std::numeric_limits<std::int64_t>::max() / items / 4)
     fields.fail("items", "times batch.global is too large");
   draft.view->batch = {s.batch.global * items, m.micro * items, tokens};
@@ -195,7 +194,8 @@ void read_modules(Fields model, const base::Document& document, const std::strin
   for (Draft& d : drafts) {
     Module& m = d.module;
     if (m.feeds >= 0) d.view->schedule = {};
-    const Scenario* host = m.host < 0 ? nullptr : drafts[static_cast<std::size_t>(m.host)].view.get();
+    const Scenario* host =
+        m.host < 0 ? nullptr : drafts[static_cast<std::size_t>(m.host)].view.get();
     // On several stages of its host it works for all of them: it cannot keep step with each.
     if (host != nullptr && !d.has_turns &&
         d.view->parallel.world_size() > host->parallel.world_size() / host->parallel.pp)
@@ -209,8 +209,8 @@ void read_modules(Fields model, const base::Document& document, const std::strin
     s.modules.push_back(m);
   }
   find_backward(s.modules, model.where("modules"));
-  const auto main = std::find_if(s.modules.begin(), s.modules.end(),
-                                 [](const Module& m) { return m.feeds < 0; });
+  const auto main =
+      std::find_if(s.modules.begin(), s.modules.end(), [](const Module& m) { return m.feeds < 0; });
   adopt_main(*main, s);
 }
 

@@ -98,8 +98,7 @@ void fill_module(base::Document& document, const std::string& at, const Module& 
   fill(document, at + "width", std::to_string(m.width));
   if (m.host < 0) fill(document, at + "ahead", std::to_string(m.ahead));
   if (m.host < 0) return;
-  fill(document, at + "turns",
-       m.turns == Turns::WholeBatch ? "whole-batch" : "each-microbatch");
+  fill(document, at + "turns", m.turns == Turns::WholeBatch ? "whole-batch" : "each-microbatch");
 }
 
 void fill_layout(base::Document& document, const Scenario& s) {

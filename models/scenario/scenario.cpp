@@ -129,7 +129,9 @@ constexpr std::array<base::Named<OptimizerKernel>, 3> kOptimizerKernels{
      {"epilogue", OptimizerKernel::Epilogue}}};
 constexpr std::array<base::Named<bool>, 2> kTableOptimizers{{{"same", false}, {"ember", true}}};
 constexpr std::array<base::Named<OptimizerDevice>, 3> kOptimizerDevices{
-    {{"gpu", OptimizerDevice::Gpu}, {"cpu", OptimizerDevice::Cpu}, {"nvme", OptimizerDevice::Nvme}}};
+    {{"gpu", OptimizerDevice::Gpu},
+     {"cpu", OptimizerDevice::Cpu},
+     {"nvme", OptimizerDevice::Nvme}}};
 
 /// `device: cpu` and what goes with it.
 OptimizerOffload read_optimizer_offload(Fields& fields) {
@@ -462,7 +464,8 @@ Scenario read_scenario(const base::Document& document) {
   if (offload != nullptr && !s.choose_offload) s.offload = read_offload(fields.map("offload"));
   if (fields.has("memory_limit")) {
     s.memory_limit = fields.bytes("memory_limit");
-    if (s.memory_limit.value <= 0) fields.fail("memory_limit", "is not above 0", "for example 70 GiB");
+    if (s.memory_limit.value <= 0)
+      fields.fail("memory_limit", "is not above 0", "for example 70 GiB");
     if (!s.choose_recompute && !s.choose_offload)
       fields.fail("memory_limit", "limits nothing", "recompute: auto or offload: auto");
   }

@@ -126,7 +126,8 @@ struct Module {
   int feeds = -1;  ///< module that reads its output; -1: it is the main one
   int host = -1;   ///< module whose ranks it shares; -1: its ranks are its own
   Turns turns = Turns::EachMicrobatch;
-  /// Most of its microbatches that wait for its consumer, where their ranks differ.
+  /// Most microbatches that wait for its consumer, where their ranks differ, in those of the two
+  /// that hold more samples.
   int ahead = 2;
   std::int64_t sent_tokens = 0;  ///< to the module it feeds, of one sample
   std::int64_t width = 0;        ///< of a token it sends

@@ -27,10 +27,11 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
   make_parts(program);
   replicas_ = options.unfold ? static_cast<int>(plan.members_per_lane) : 1;
   if (!program.nodes.empty() && (options.unfold || options.network || options.kernels)) {
-    throw base::Error(models::where(s_, "model"),
-                      "stages that are no chain (modules, skip connections) are timed by rank class "
-                      "and with every transfer alone",
-                      "--engine reference, without jitter; execute runs plain models");
+    throw base::Error(
+        models::where(s_, "model"),
+        "stages that are no chain (modules, skip connections) are timed by rank class "
+        "and with every transfer alone",
+        "--engine reference, without jitter; execute runs plain models");
   }
   ready_ = s_.schedule.dispatch.policy == models::Dispatch::Ready;
   if (ready_ && parts_.front().fsdp && !s_.costs) {
@@ -74,8 +75,9 @@ void StepBuilder::make_parts(const Program& program) {
     const models::Scenario& s = *part.s;
     part.dp_ranks = static_cast<double>(s.parallel.dp) * s.parallel.cp;
     part.fsdp = s.parallel.zero >= 3 && part.dp_ranks > 1;
-    part.bucketed = s.stack.dp_overlap == DpOverlap::Bucketed ||
-                    (s.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s.parallel.pp == 1);
+    part.bucketed =
+        s.stack.dp_overlap == DpOverlap::Bucketed ||
+        (s.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s.parallel.pp == 1);
     parts_.push_back(part);
   }
   for (int rank = 0; rank < static_cast<int>(placement_.stages.size()); ++rank) {
@@ -191,8 +193,9 @@ const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action
   const models::CollectiveGroup pair =
       models::slowest_pair(*part.plan, *part.s, device_of(up && !turned ? below : above),
                            device_of(up && !turned ? above : below));
-  const HopTime time = hop_time(context(above, mesh_of_stage(action.action.stage)), *part.plan,
-                                pair, slices_[static_cast<std::size_t>(action.action.slice)].share());
+  const HopTime time =
+      hop_time(context(above, mesh_of_stage(action.action.stage)), *part.plan, pair,
+               slices_[static_cast<std::size_t>(action.action.slice)].share());
   Hop hop{receiver, direction, action.action.slice, time.size, time.seconds, time.fluid, 0};
   hop.segment = hop_segment(hop);
   known.push_back(hop);
@@ -384,11 +387,11 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
     const TaskId done = add_part(task, part, r, gathered);
     gathered = next;
     if (reduces && part.reduce_bytes > 0) {
-      last_dp_[task.lane] = reduce_gradients(action.lane, mesh, part.reduce_bytes, done, action.last);
+      last_dp_[task.lane] =
+          reduce_gradients(action.lane, mesh, part.reduce_bytes, done, action.last);
     }
     if (copies && part.reduce_bytes > 0) {
-      const double parameters =
-          part.reduce_bytes / models::element_bytes(s_.stack.gradient_reduce);
+      const double parameters = part.reduce_bytes / models::element_bytes(s_.stack.gradient_reduce);
       copy_gradients(action.lane, mesh, parameters,
                      reduces && part.reduce_bytes > 0 ? last_dp_[task.lane] : done);
     }

@@ -50,9 +50,7 @@ class StepBuilder {
   /// To a stage of another module.
   TaskId add_boundary(const ActionContext& action, TaskId done, int receiver, int stage);
   /// Whether stages belong to different modules.
-  bool crosses(int stage, int other) const {
-    return mesh_of_stage(stage) != mesh_of_stage(other);
-  }
+  bool crosses(int stage, int other) const { return mesh_of_stage(stage) != mesh_of_stage(other); }
   /// The same to several: one broadcast over the pipeline.
   TaskId add_broadcast(const ActionContext& action, TaskId done);
   /// Gradient reduction, optimizer, parameter gathering and per-step overhead of every lane.
@@ -95,8 +93,8 @@ class StepBuilder {
     const models::Plan* plan = nullptr;
     double dp_ranks = 1;
     bool fsdp = false, bucketed = false;
-    int copies = 1;         ///< pipeline ranks with a copy of its stage
-    std::vector<int> lanes; ///< pipeline ranks it stands on
+    int copies = 1;          ///< pipeline ranks with a copy of its stage
+    std::vector<int> lanes;  ///< pipeline ranks it stands on
   };
   const MeshPart& part_of_stage(int stage) const {
     return parts_[static_cast<std::size_t>(plan_.stages[static_cast<std::size_t>(stage)].mesh)];
@@ -229,7 +227,7 @@ class StepBuilder {
   TaskGraph graph_;
   int replicas_ = 1;
   bool ready_ = false;
-  std::uint16_t join_segment_ = 0;  ///< 0: none yet
+  std::uint16_t join_segment_ = 0;                      ///< 0: none yet
   std::vector<MeshPart> parts_;                         ///< by mesh
   std::vector<std::unique_ptr<CostContext>> contexts_;  ///< by distinct device group
   /// By pipeline rank and mesh; null where the rank has no part of it.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/parallel/boundary.hpp"
-
 #include <algorithm>
 
+#include "models/parallel/boundary.hpp"
 #include "models/workload/layer_ops.hpp"
 #include "sim/lower/builder.hpp"
 
@@ -32,8 +31,7 @@ std::uint16_t StepBuilder::boundary_segment(const ActionContext& action, int rec
   cost.bytes[static_cast<std::size_t>(down ? Stream::PpDown : Stream::PpUp)] =
       boundary.bytes / members;
   const std::string& name = s_.modules[module].name;
-  return found->second =
-             add_segment(graph_, (down ? "from " : "gradients of ") + name, cost);
+  return found->second = add_segment(graph_, (down ? "from " : "gradients of ") + name, cost);
 }
 
 /// What modules have made and the first stage of their reader has not taken: `ahead` microbatches

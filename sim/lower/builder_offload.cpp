@@ -40,8 +40,7 @@ double StepBuilder::copy_rate(int lane, Stream stream) const {
 
 TaskId StepBuilder::add_plain(int lane, Stream stream, TaskKind kind, const char* name, Part part,
                               double seconds, double bytes, std::span<const TaskId> deps) {
-  const auto [found, fresh] =
-      plain_segments_.try_emplace({name, seconds, bytes}, std::uint16_t{0});
+  const auto [found, fresh] = plain_segments_.try_emplace({name, seconds, bytes}, std::uint16_t{0});
   if (fresh) {
     PassCost cost;
     cost.seconds = seconds;
@@ -64,9 +63,9 @@ TaskId StepBuilder::copy_gradients(int lane, std::size_t mesh, double parameters
   const double width = models::element_bytes(parts_[mesh].s->optimizer.offload.gradients);
   const double bytes = shard_of(mesh, parameters) * width;
   TaskId& last = last_gradient_copy_[static_cast<std::size_t>(lane)];
-  return last = add_plain(lane, Stream::CopyOut, TaskKind::Message, "gradients to host",
-                          Part::Offload, bytes / copy_rate(lane, Stream::CopyOut), bytes,
-                          sim::after(after));
+  return last =
+             add_plain(lane, Stream::CopyOut, TaskKind::Message, "gradients to host", Part::Offload,
+                       bytes / copy_rate(lane, Stream::CopyOut), bytes, sim::after(after));
 }
 
 /// The step in subgroups: the processors of a node work for all its devices; drives read the states
@@ -116,8 +115,7 @@ void StepBuilder::hold_host() {
           sum_stages(l, mesh, [](const StageWork& w) { return w.memory.optimizer; });
       const double parameters =
           sum_stages(l, mesh, [](const StageWork& w) { return w.parameters; });
-      const double gradients =
-          shard_of(mesh, parameters) * models::element_bytes(o.gradients);
+      const double gradients = shard_of(mesh, parameters) * models::element_bytes(o.gradients);
       for (MemoryDelta& delta : lane.resident)
         if (delta.part == MemoryPart::Optimizer) delta.bytes -= states;
       lane.host_bytes += states + gradients;

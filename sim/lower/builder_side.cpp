@@ -56,8 +56,8 @@ TaskId StepBuilder::add_update(const ActionContext& action) {
   if (exchanged != kNoTask) needs.push_back(exchanged);
   TaskId last = add(task, needs);
   if (!reduces || s_.parallel.zero == 0 || part.bucketed) return last;
-  last = add_dp(action.lane, CollectiveOp::AllGather, work.gather_bytes,
-                context(action).data.shard, {&last, 1});
+  last = add_dp(action.lane, CollectiveOp::AllGather, work.gather_bytes, context(action).data.shard,
+                {&last, 1});
   task.seconds = 0;
   task.segment = timed_segment("weights are there", Part::Optimizer, 0);
   return add(task, {&last, 1});
@@ -175,16 +175,15 @@ TaskId StepBuilder::add_broadcast(const ActionContext& action, TaskId done) {
       {name, static_cast<int>(action.action.pass), 0, 0}, std::uint16_t{0});
   if (fresh) {
     using Names = std::array<std::string_view, 1>;
-    const int first = graph_.lanes[lane].representative - device_of(rank_of(action.lane)) +
-                      device_of(0);
+    const int first =
+        graph_.lanes[lane].representative - device_of(rank_of(action.lane)) + device_of(0);
     const models::CollectiveGroup pipeline = models::group_of(plan_, s_, Names{"pp"}, first);
     const CollectiveOp op = one ? CollectiveOp::Broadcast : CollectiveOp::AllReduce;
     const base::Bytes bytes(shared_bytes(action));
     PassCost cost;
     cost.seconds =
-        s_.costs
-            ? s_.costs->hop.value
-            : models::collective_time(op, bytes, pipeline, *context(action).nccl).time.value;
+        s_.costs ? s_.costs->hop.value
+                 : models::collective_time(op, bytes, pipeline, *context(action).nccl).time.value;
     cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = cost.seconds;
     cost.bytes[static_cast<std::size_t>(Stream::PpAll)] =
         models::bytes_sent_per_rank(op, bytes, pipeline.ranks).value;

@@ -41,8 +41,8 @@ TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes,
     return e.bytes == bytes && e.op == op && e.group == &group;
   });
   if (found == dp_segments_.end()) {
-    const auto choice = models::collective_time(op, base::Bytes(bytes), group,
-                                                models::nccl_release(s_.stack.nccl));
+    const auto choice =
+        models::collective_time(op, base::Bytes(bytes), group, models::nccl_release(s_.stack.nccl));
     PassCost cost;
     cost.seconds = choice.time.value + s_.stack.collective_overhead.value;
     cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = cost.seconds;
@@ -121,10 +121,9 @@ void StepBuilder::sync_gradients(int lane, std::size_t mesh) {
 /// An all-reduce of two pipeline ranks, the slower way round.
 models::CollectiveChoice StepBuilder::pair_time(int first, int second, double bytes) const {
   const auto over = [&](int from, int to) {
-    return models::collective_time(
-        CollectiveOp::AllReduce, base::Bytes(bytes),
-        models::slowest_pair(plan_, s_, device_of(from), device_of(to)),
-        models::nccl_release(s_.stack.nccl));
+    return models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes),
+                                   models::slowest_pair(plan_, s_, device_of(from), device_of(to)),
+                                   models::nccl_release(s_.stack.nccl));
   };
   const auto choice = over(first, second);
   if (!models::places_differ(s_)) return choice;
@@ -198,9 +197,8 @@ void StepBuilder::join_copies() {
 Task StepBuilder::optimizer_task(int lane, std::size_t mesh, double parameters) {
   const models::Scenario& s = *parts_[mesh].s;
   const int group = s.parallel.shard > 0 ? s.parallel.shard : s.parallel.dp;
-  const double shard = s.parallel.zero >= 1
-                           ? parameters / (static_cast<double>(group) * s.parallel.cp)
-                           : parameters;
+  const double shard =
+      s.parallel.zero >= 1 ? parameters / (static_cast<double>(group) * s.parallel.cp) : parameters;
   Task task;
   task.lane = static_cast<std::uint32_t>(lane);
   task.kind = TaskKind::Optimizer;
@@ -232,7 +230,8 @@ TaskId StepBuilder::add_optimizer(int lane, std::size_t mesh, TaskId before) {
   if (offloads(mesh)) {
     TaskId gradients = last_gradient_copy_[l];
     if (gradients == kNoTask)
-      gradients = copy_gradients(lane, mesh, parameters, needs.empty() ? lane_end(l) : needs.back());
+      gradients =
+          copy_gradients(lane, mesh, parameters, needs.empty() ? lane_end(l) : needs.back());
     last = add_host_optimizer(lane, mesh, parameters, gradients);
   } else {
     last = add(optimizer_task(lane, mesh, parameters), needs);

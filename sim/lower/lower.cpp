@@ -230,7 +230,7 @@ class Emitter {
   const ActionIndex index_;
   const std::vector<Position> order_;
   StepBuilder& builder_;
-  std::vector<Made> made_;     ///< by action
+  std::vector<Made> made_;                                    ///< by action
   std::unordered_map<std::size_t, std::vector<Edge>> edges_;  ///< by action; stages no chain only
   std::vector<int> receiver_;  ///< by action: rank its result goes to, kNobody, kSeveral
   std::vector<std::vector<std::uint8_t>> ends_;  ///< by rank and position

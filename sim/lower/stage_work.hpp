@@ -34,7 +34,7 @@ struct SliceWork {
 struct StageWork {
   std::vector<SliceWork> slices;
   models::StageMemory memory;
-  double parameters = 0;                      ///< that are trained, on a rank
+  double parameters = 0;  ///< that are trained, on a rank
   std::size_t mesh = 0;
   double gather_bytes = 0, reduce_bytes = 0;  ///< of all parts
 };

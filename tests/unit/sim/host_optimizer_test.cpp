@@ -15,7 +15,8 @@ namespace {
 double of_stream(const Prediction& p, std::string_view name, Stream stream) {
   double sum = 0;
   for (TaskId t = 0; t < p.graph.tasks.size(); ++t)
-    if (p.graph.tasks[t].stream == stream && p.graph.segments[p.graph.tasks[t].segment].name == name)
+    if (p.graph.tasks[t].stream == stream &&
+        p.graph.segments[p.graph.tasks[t].segment].name == name)
       sum += p.timeline.finish[t] - p.timeline.start[t];
   return sum;
 }
@@ -53,25 +54,25 @@ TEST_CASE("all devices of a node share its processors", "[sim]") {
 
 TEST_CASE("gradients that go over beside the backward are not waited for as long", "[sim]") {
   const auto step = [](const std::string& more) {
-    return predict(small_gpt("optimizer: {device: cpu, cpu_rate: 1e12, subgroups: 4" + more + "}\n"))
+    return predict(
+               small_gpt("optimizer: {device: cpu, cpu_rate: 1e12, subgroups: 4" + more + "}\n"))
         .result.step_time;
   };
   CHECK(step("") < step(", beside_backward: false"));
 }
 
 TEST_CASE("subgroups on the device move their states both ways", "[sim]") {
-  const Prediction p = predict(small_gpt(
-      "optimizer: {device: cpu, cpu_rate: 2e9, subgroups: 8, device_share: 0.25}\n"));
-  CHECK(total(p, Stream::CopyIn) ==
-        Approx((0.25 * 12 + 0.75 * 2) * trained(p)).epsilon(1e-9));
+  const Prediction p = predict(
+      small_gpt("optimizer: {device: cpu, cpu_rate: 2e9, subgroups: 8, device_share: 0.25}\n"));
+  CHECK(total(p, Stream::CopyIn) == Approx((0.25 * 12 + 0.75 * 2) * trained(p)).epsilon(1e-9));
   CHECK(total(p, Stream::CopyOut) == Approx((2 + 0.25 * 12) * trained(p)).epsilon(1e-9));
   CHECK(of_stream(p, "optimizer on host", Stream::Host) ==
         Approx(0.75 * trained(p) / 2e9).epsilon(1e-9));
 }
 
 TEST_CASE("drives set the pace where they are slower than the processors", "[sim]") {
-  const Prediction p = predict(small_gpt(
-      "optimizer: {device: nvme, cpu_rate: 1e12, read: 6 GB/s, write: 3 GB/s}\n"));
+  const Prediction p = predict(
+      small_gpt("optimizer: {device: nvme, cpu_rate: 1e12, read: 6 GB/s, write: 3 GB/s}\n"));
   CHECK(of_stream(p, "optimizer on host", Stream::Host) ==
         Approx(12 * trained(p) * (1 / 6e9 + 1 / 3e9)).epsilon(1e-9));
 }

@@ -58,11 +58,11 @@ TEST_CASE("a graph of one module is the plain model, bit for bit", "[sim]") {
   const std::string rest =
       "cluster: {preset: dgx-a100, nodes: 1}\nbatch: {global: 32, micro: 1, sequence: 512}\n"
       "schedule: {name: interleaved-1f1b, chunks: 2}\n";
-  const Prediction plain = predict(scenario_of("model: {" + std::string(kLanguage) + "}\nparallel: " +
-                                               layout + "\n" + rest));
-  const Prediction graph = predict(scenario_of(
-      "model: {modules: [{name: all, model: {" + std::string(kLanguage) + "}, parallel: " + layout +
-      "}]}\n" + rest));
+  const Prediction plain = predict(
+      scenario_of("model: {" + std::string(kLanguage) + "}\nparallel: " + layout + "\n" + rest));
+  const Prediction graph =
+      predict(scenario_of("model: {modules: [{name: all, model: {" + std::string(kLanguage) +
+                          "}, parallel: " + layout + "}]}\n" + rest));
   CHECK(graph.program == plain.program);
   CHECK(graph.timeline.start == plain.timeline.start);
   CHECK(graph.timeline.finish == plain.timeline.finish);
@@ -80,8 +80,8 @@ TEST_CASE("a graph of one module is the plain model, bit for bit", "[sim]") {
 TEST_CASE("between modules with ranks of their own every sample goes to every rank that needs it",
           "[sim]") {
   // dp 8 x tp 1 to dp 2 x tp 2 with two stages.
-  const Prediction p = predict(scenario_of(
-      two_modules("parallel: {dp: 8}", "parallel: {tp: 2, pp: 2, dp: 2}")));
+  const Prediction p =
+      predict(scenario_of(two_modules("parallel: {dp: 8}", "parallel: {tp: 2, pp: 2, dp: 2}")));
   CHECK(sent(p, Stream::PpDown) == Approx(kSamples * 2 + pipeline_bytes()).epsilon(1e-12));
   CHECK(sent(p, Stream::PpUp) == Approx(kSamples * 1 + pipeline_bytes()).epsilon(1e-12));
   CHECK(p.plan.world_size == 16);
@@ -91,9 +91,8 @@ TEST_CASE("between modules with ranks of their own every sample goes to every ra
 
 TEST_CASE("fan-in on shared ranks gathers forward and gives gradients to later stages", "[sim]") {
   // dp 8 on all ranks of tp 2 x dp 2 x pp 2: fan-in of 4.
-  const Prediction p = predict(scenario_of(
-      two_modules("colocated_with: language, parallel: {dp: 8}",
-                  "parallel: {tp: 2, pp: 2, dp: 2}", "", 1)));
+  const Prediction p = predict(scenario_of(two_modules(
+      "colocated_with: language, parallel: {dp: 8}", "parallel: {tp: 2, pp: 2, dp: 2}", "", 1)));
   CHECK(sent(p, Stream::PpDown) == Approx(kSamples * 3 + pipeline_bytes()).epsilon(1e-12));
   CHECK(sent(p, Stream::PpUp) == Approx(kSamples * 2 + pipeline_bytes()).epsilon(1e-12));
   // All forwards of the encoder come before the pipeline's first.
@@ -104,26 +103,24 @@ TEST_CASE("fan-in on shared ranks gathers forward and gives gradients to later s
 }
 
 TEST_CASE("fan-out on shared ranks gathers gradients only", "[sim]") {
-  // dp 2 x tp 4 to dp 8: every rank takes its part of what it has, and misses 3 quarters coming back.
-  const Prediction p = predict(scenario_of(
-      two_modules("colocated_with: language, micro: 4, parallel: {tp: 4, dp: 2}",
-                  "parallel: {dp: 8}", "", 1)));
+  // dp 2 x tp 4 to dp 8: every rank takes its part of what it has, and misses 3 quarters coming
+  // back.
+  const Prediction p = predict(scenario_of(two_modules(
+      "colocated_with: language, micro: 4, parallel: {tp: 4, dp: 2}", "parallel: {dp: 8}", "", 1)));
   CHECK(sent(p, Stream::PpDown) == 0);
   CHECK(sent(p, Stream::PpUp) == Approx(kSamples * 3).epsilon(1e-12));
 }
 
 TEST_CASE("the same layout on the same ranks sends nothing", "[sim]") {
-  const Prediction p = predict(scenario_of(
-      two_modules("colocated_with: language, parallel: {tp: 2, dp: 4}",
-                  "parallel: {tp: 2, dp: 4}", "", 1)));
+  const Prediction p = predict(scenario_of(two_modules(
+      "colocated_with: language, parallel: {tp: 2, dp: 4}", "parallel: {tp: 2, dp: 4}", "", 1)));
   CHECK(sent(p, Stream::PpDown) == 0);
   CHECK(sent(p, Stream::PpUp) == 0);
 }
 
 TEST_CASE("a frozen encoder has no gradients, no optimizer and no backward", "[sim]") {
   const std::string language = "parallel: {tp: 2, dp: 4}";
-  const Prediction trained =
-      predict(scenario_of(two_modules("parallel: {dp: 8}", language)));
+  const Prediction trained = predict(scenario_of(two_modules("parallel: {dp: 8}", language)));
   const Prediction frozen =
       predict(scenario_of(two_modules("frozen: true, parallel: {dp: 8}", language)));
   CHECK(sent(frozen, Stream::PpUp) == 0);
@@ -151,9 +148,9 @@ TEST_CASE("a frozen module between trained ones passes gradients on and keeps it
 
 TEST_CASE("a producer runs no further ahead than its pool holds", "[sim]") {
   const auto made_before_first_taken = [](int ahead) {
-    const Prediction p = predict(scenario_of(
-        two_modules("frozen: true, micro: 1, ahead: " + std::to_string(ahead) + ", parallel: {dp: 4}",
-                    "parallel: {tp: 2, dp: 4}")));
+    const Prediction p = predict(scenario_of(two_modules(
+        "frozen: true, micro: 1, ahead: " + std::to_string(ahead) + ", parallel: {dp: 4}",
+        "parallel: {tp: 2, dp: 4}")));
     double taken = 0;
     for (TaskId t = 0; t < p.graph.tasks.size() && taken == 0; ++t)
       if (p.graph.tasks[t].lane == 0 && p.graph.tasks[t].kind == TaskKind::Action)
@@ -170,16 +167,16 @@ TEST_CASE("a producer runs no further ahead than its pool holds", "[sim]") {
 
 TEST_CASE("microbatches of modules may be of different sizes", "[sim]") {
   // The encoder takes 4 samples at a time, the language model one.
-  const Prediction p = predict(scenario_of(
-      two_modules("micro: 4, parallel: {dp: 2}", "parallel: {tp: 2, pp: 2, dp: 2}")));
+  const Prediction p = predict(
+      scenario_of(two_modules("micro: 4, parallel: {dp: 2}", "parallel: {tp: 2, pp: 2, dp: 2}")));
   CHECK(p.program.microbatches == 16);
   CHECK(p.program.nodes.at(0).span == 4);
   CHECK(sent(p, Stream::PpDown) == Approx(kSamples * 2 + pipeline_bytes()).epsilon(1e-12));
 }
 
 TEST_CASE("bytes of a boundary are those of its closed form, both ways", "[models]") {
-  const models::Scenario s = scenario_of(
-      two_modules("parallel: {dp: 8}", "parallel: {tp: 2, pp: 2, dp: 2}"));
+  const models::Scenario s =
+      scenario_of(two_modules("parallel: {dp: 8}", "parallel: {tp: 2, pp: 2, dp: 2}"));
   const models::Plan plan = models::make_plan(s);
   const double sample = 64.0 * 1024 * 2;
   CHECK(models::forward_boundary(s, plan, 1).bytes == 8 * sample * 2);
@@ -187,22 +184,22 @@ TEST_CASE("bytes of a boundary are those of its closed form, both ways", "[model
 }
 
 TEST_CASE("a resolved scenario of modules reads back as itself", "[models]") {
-  const models::Scenario s = scenario_of(
-      two_modules("colocated_with: language, parallel: {dp: 8}",
-                  "parallel: {tp: 2, pp: 2, dp: 2}", "", 1));
-  const models::Scenario again =
-      models::read_scenario(base::parse_yaml(s.resolved, "test.yaml"));
+  const models::Scenario s = scenario_of(two_modules("colocated_with: language, parallel: {dp: 8}",
+                                                     "parallel: {tp: 2, pp: 2, dp: 2}", "", 1));
+  const models::Scenario again = models::read_scenario(base::parse_yaml(s.resolved, "test.yaml"));
   CHECK(again.resolved == s.resolved);
   CHECK(again.hash == s.hash);
 }
 
-TEST_CASE("modules that cannot lie as stated are refused with the nearest valid choice", "[models]") {
+TEST_CASE("modules that cannot lie as stated are refused with the nearest valid choice",
+          "[models]") {
   const auto refused = [](const std::string& yaml, const std::string& words) {
     CHECK_THROWS_WITH(predict(scenario_of(yaml)), Catch::Contains(words));
   };
   refused(two_modules("first_rank: 0, parallel: {dp: 8}", "parallel: {tp: 2, dp: 4}"), "overlap");
-  refused(two_modules("colocated_with: language, parallel: {dp: 2}", "parallel: {tp: 2, pp: 2, dp: 2}"),
-          "a multiple, up to 8");
+  refused(
+      two_modules("colocated_with: language, parallel: {dp: 2}", "parallel: {tp: 2, pp: 2, dp: 2}"),
+      "a multiple, up to 8");
   refused(two_modules("parallel: {dp: 3}", "parallel: {dp: 2}"), "dp");
   refused(two_modules("colocated_with: language, turns: each-microbatch, parallel: {dp: 8}",
                       "parallel: {tp: 2, pp: 2, dp: 2}"),
