@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/parallel/boundary.hpp"
+#include "sim/lower/lower.hpp"
 #include "sim/measure.hpp"
 #include "sim/predict.hpp"
 #include "sim/verify.hpp"
@@ -172,6 +173,23 @@ TEST_CASE("microbatches of modules may be of different sizes", "[sim]") {
   CHECK(p.program.microbatches == 16);
   CHECK(p.program.nodes.at(0).span == 4);
   CHECK(sent(p, Stream::PpDown) == Approx(kSamples * 2 + pipeline_bytes()).epsilon(1e-12));
+}
+
+TEST_CASE("a skip connection between stages is one more message each way", "[sim]") {
+  const models::Scenario s = tests::small_gpt("parallel: {pp: 4}\nbatch: {global: 8}\n");
+  const models::Plan plan = models::make_plan(s);
+  const auto messages = [&](const Program& program) {
+    int count = 0;
+    for (const Task& task : lower(s, plan, program).tasks)
+      count += task.kind == TaskKind::Message ? 1 : 0;
+    return count;
+  };
+  const Program chain = make_program(s, plan);
+  Program graph = chain;
+  graph.nodes = {{{}}, {{0}}, {{1}}, {{2, 0}}};
+  CHECK_NOTHROW(verify(graph));
+  CHECK(messages(chain) == 2 * 3 * 4);
+  CHECK(messages(graph) == 2 * 4 * 4);
 }
 
 TEST_CASE("bytes of a boundary are those of its closed form, both ways", "[models]") {
