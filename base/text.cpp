@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -90,5 +91,20 @@ std::string format_count(double n) {
 }
 
 std::string format_percent(double fraction) { return format_fixed(100 * fraction, 1) + " %"; }
+
+int columns(std::string_view text) {
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+  return static_cast<int>(std::count_if(text.begin(), text.end(), begins));
+}
+
+std::string pad_right(std::string_view text, int width) {
+  std::string padded(text);
+  return padded.append(static_cast<std::size_t>(std::max(0, width - columns(text))), ' ');
+}
+
+std::string pad_left(std::string_view text, int width) {
+  std::string padded(static_cast<std::size_t>(std::max(0, width - columns(text))), ' ');
+  return padded.append(text);
+}
 
 }  // namespace paceline::base

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "base/units.hpp"
 
@@ -19,5 +20,10 @@ std::string unit_text(Bytes b);
 std::string unit_text(BytesPerSecond r);
 std::string unit_text(FlopsPerSecond r);
 std::string unit_text(Watts w);
+
+/// Characters of UTF-8 text, and columns of a table by that measure.
+int columns(std::string_view text);
+std::string pad_right(std::string_view text, int width);  ///< text, then spaces
+std::string pad_left(std::string_view text, int width);   ///< spaces, then text
 
 }  // namespace paceline::base

@@ -4,9 +4,11 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "calibrate/collective_sets.hpp"
-#include "calibrate/columns.hpp"
 
 namespace paceline::calibrate {
+
+using base::pad_left, base::pad_right;
+
 namespace {
 
 using Model = CollectiveModel;
@@ -22,15 +24,15 @@ constexpr std::array<Limits, 3> kLimits{
      {Model::LeftOut, {0.02, 0.04, 0.04, 0.01}, {}},
      {Model::Carried, {0, 0, 0.08, 0.04}, {}}}};
 
-constexpr std::size_t kLabel = 34;
-constexpr std::size_t kCell = 11;
+constexpr int kLabel = 34;
+constexpr int kCell = 11;
 
 std::string percent(double fraction, int digits) {
   return base::format_fixed(100 * fraction, digits);
 }
 
 std::string cell(const CollectiveError& e) {
-  return right(e.points == 0 ? "-" : percent(e.median, 1) + "/" + percent(e.p90, 0), kCell);
+  return pad_left(e.points == 0 ? "-" : percent(e.median, 1) + "/" + percent(e.p90, 0), kCell);
 }
 std::string cells(const CollectiveErrors& errors) {
   std::string text;
@@ -38,10 +40,10 @@ std::string cells(const CollectiveErrors& errors) {
   return text;
 }
 std::string head(const std::string& first, const std::string& second) {
-  std::string out = left("median / p90 error in %", kLabel);
+  std::string out = pad_right("median / p90 error in %", kLabel);
   for (std::size_t b = 0; b < kCollectiveBands; ++b)
-    out += right(std::string(b == 0 ? first + ": " : "") + std::string(collective_band_name(b)),
-                 kCell);
+    out += pad_left(std::string(b == 0 ? first + ": " : "") + std::string(collective_band_name(b)),
+                    kCell);
   return out + "  |  " + second + "\n";
 }
 
@@ -51,7 +53,7 @@ bool has(const std::vector<CollectiveRow>& rows, Model model) {
 
 std::string white_box_cells(const Result& r) {
   if (r.trust != CollectiveClass::C) return cells(collective_errors(r.rows, Model::WhiteBox));
-  return right("no claim without a log", kCell * kCollectiveBands);
+  return pad_left("no claim without a log", kCell * int{kCollectiveBands});
 }
 
 template <class Keep>
@@ -59,14 +61,14 @@ std::string pooled(const std::string& label, const std::vector<Result>& results,
   std::vector<CollectiveRow> rows;
   for (const Result& r : results)
     if (keep(r)) rows.insert(rows.end(), r.rows.begin(), r.rows.end());
-  return left(label, kLabel) + cells(collective_errors(rows, Model::WhiteBox)) + "  |" +
+  return pad_right(label, kLabel) + cells(collective_errors(rows, Model::WhiteBox)) + "  |" +
          cells(collective_errors(rows, Model::Table)) + "\n";
 }
 
 std::string first_table(const std::vector<Result>& results) {
   std::string out = head("white box", "with tables");
   for (const Result& r : results) {
-    out += left(r.name + (r.held_out ? " *" : ""), kLabel) + white_box_cells(r) + "  |";
+    out += pad_right(r.name + (r.held_out ? " *" : ""), kLabel) + white_box_cells(r) + "  |";
     if (r.tabulated) out += cells(collective_errors(r.rows, Model::Table));
     out += "\n";
   }
@@ -85,7 +87,7 @@ std::string second_table(const std::vector<Result>& results) {
   for (const Result& r : results) {
     spikes += r.spikes;
     if (!has(r.rows, Model::LeftOut) && !has(r.rows, Model::Carried)) continue;
-    out += left(r.name, kLabel) + cells(collective_errors(r.rows, Model::LeftOut)) + "  |";
+    out += pad_right(r.name, kLabel) + cells(collective_errors(r.rows, Model::LeftOut)) + "  |";
     if (has(r.rows, Model::Carried)) out += cells(collective_errors(r.rows, Model::Carried));
     out += "\n";
   }
@@ -94,12 +96,12 @@ std::string second_table(const std::vector<Result>& results) {
 }
 
 std::string bound_line(const CollectiveBound& b) {
-  std::string text = left("bound: " + std::string(to_text(b.model)), kLabel + 6) +
-                     left(std::string(collective_band_name(b.band)), 7) +
-                     right(percent(b.error.median, 1), 6) + " of " +
-                     right(percent(b.median, 0), 2) + " %";
+  std::string text = pad_right("bound: " + std::string(to_text(b.model)), kLabel + 6) +
+                     pad_right(std::string(collective_band_name(b.band)), 7) +
+                     pad_left(percent(b.error.median, 1), 6) + " of " +
+                     pad_left(percent(b.median, 0), 2) + " %";
   if (b.p90 > 0)
-    text += ", p90 " + right(percent(b.error.p90, 0), 3) + " of " + percent(b.p90, 0) + " %";
+    text += ", p90 " + pad_left(percent(b.error.p90, 0), 3) + " of " + percent(b.p90, 0) + " %";
   return text + (b.met() ? "  met" : "  EXCEEDED") + "\n";
 }
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "calibrate/columns.hpp"
 #include "calibrate/robust.hpp"
 
 namespace paceline::calibrate {
+
+using base::pad_left, base::pad_right;
+
 namespace {
 
 std::string percent(double fraction) { return base::format_fixed(100 * fraction, 1); }
@@ -40,18 +42,18 @@ CurveReport judge(std::string name, std::string law, double bound, std::span<con
 }
 
 std::string report_table(const std::vector<CurveReport>& reports) {
-  std::size_t width = 5;
-  for (const CurveReport& r : reports) width = std::max(width, r.name.size());
-  std::string text = left("curve", width) + right("samples", 9) + right("outliers", 10) +
-                     right("median", 9) + right("p90", 8) + right("worst", 8) +
-                     right("held out", 16) + "  law\n";
+  int width = 5;
+  for (const CurveReport& r : reports) width = std::max(width, base::columns(r.name));
+  std::string text = pad_right("curve", width) + pad_left("samples", 9) + pad_left("outliers", 10) +
+                     pad_left("median", 9) + pad_left("p90", 8) + pad_left("worst", 8) +
+                     pad_left("held out", 16) + "  law\n";
   for (const CurveReport& r : reports) {
     const std::string held =
         r.held_median ? percent(*r.held_median) + " / " + percent(*r.held_p90) : "-";
-    text += left(r.name, width) + right(std::to_string(r.samples), 9) +
-            right(std::to_string(r.outliers), 10) + right(percent(r.median), 9) +
-            right(percent(r.p90), 8) + right(percent(r.worst), 8) + right(held, 16) + "  " + r.law +
-            "\n";
+    text += pad_right(r.name, width) + pad_left(std::to_string(r.samples), 9) +
+            pad_left(std::to_string(r.outliers), 10) + pad_left(percent(r.median), 9) +
+            pad_left(percent(r.p90), 8) + pad_left(percent(r.worst), 8) + pad_left(held, 16) +
+            "  " + r.law + "\n";
   }
   text += "errors in %; held out: median / p90 of samples left out of the fit\n";
   for (const CurveReport& r : reports) {

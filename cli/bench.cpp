@@ -17,9 +17,11 @@
 #include "cli/bench_collectives.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
+#include "cli/processes.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario_options.hpp"
-#include "kernels/check.hpp"
+#include "kernels/check_all.hpp"
+#include "kernels/collective/world.hpp"
 #include "kernels/measure.hpp"
 #include "models/workload/kernel_calls.hpp"
 
@@ -56,35 +58,12 @@ struct BenchOptions {
   std::string out, resume, json;
 };
 
-/// Every operation of the choice against its reference.
 int check_kernels(const BenchOptions& options, const Backend& backend) {
-  std::size_t left_out = 0, cases = 0, failed = 0;
-  kernels::bench_cases(backend, options.choice, left_out);  // complains of unknown names
-  const auto among = [](const std::vector<std::string>& names, std::string_view name) {
-    return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
-  };
-  std::string text;
-  for (const kernels::Operation& operation : kernels::operations()) {
-    if (!backend.has(operation) || !among(options.choice.only, operation.kernel)) continue;
-    for (const kernels::DType type : operation.types) {
-      if (!among(options.choice.types, kernels::name_of(type))) continue;
-      for (const kernels::Shape& shape : operation.test_shapes()) {
-        const BenchCase c{&operation, {type, shape}};
-        show_progress("check: " + label(c));
-        const kernels::CheckResult result = kernels::check(operation, c.c, backend, ++cases);
-        if (result.passed) continue;
-        ++failed;
-        text += "WRONG  " + label(c) + ": " + result.problem + "\n";
-      }
-    }
-  }
+  const kernels::CheckSummary summary = kernels::check_all(
+      backend, options.choice, [](const std::string& label) { show_progress("check: " + label); });
   show_progress("");
-  text += std::to_string(cases) + " cases on " + backend.name + ", " + std::to_string(failed) +
-          " wrong\n";
-  print(text);
-  if (cases == 0)
-    throw base::Error("--check", std::string("no kernel of the choice runs on ") + backend.name);
-  return failed == 0 ? kDone : kAnswerIsNo;
+  print(summary.text);
+  return summary.failed == 0 ? kDone : kAnswerIsNo;
 }
 
 /// The operation's own extents with the values of the call; what the call does not know stays as
@@ -224,11 +203,6 @@ std::vector<Sample> measure_all(const BenchOptions& options, const Backend& back
   return samples;
 }
 
-std::string cell(std::string text, std::size_t width) {
-  text.insert(0, text.size() < width ? width - text.size() : 0, ' ');
-  return text;
-}
-
 std::string rate_text(const Sample& s) {
   if (s.flops.value > 0 && s.flops.value > 8 * s.bytes.value)
     return base::format_fixed(s.flops.value / s.median.value / 1e9, 1) + " GFLOP/s";
@@ -237,15 +211,14 @@ std::string rate_text(const Sample& s) {
 }
 
 std::string samples_table(const std::vector<Sample>& samples) {
-  std::size_t width = 0;
-  for (const Sample& s : samples) width = std::max(width, sample_label(s).size());
+  int width = 0;
+  for (const Sample& s : samples) width = std::max(width, base::columns(sample_label(s)));
   std::string text;
   for (const Sample& s : samples) {
-    std::string label = sample_label(s);
-    label.resize(width, ' ');
-    text += label + cell(base::format_seconds(s.median), 12) +
-            cell("+-" + base::format_percent(s.spread.value / s.median.value / 2), 11) +
-            cell(rate_text(s), 16) + (s.busy ? "  busy" : "") + "\n";
+    text += base::pad_right(sample_label(s), width) +
+            base::pad_left(base::format_seconds(s.median), 12) +
+            base::pad_left("+-" + base::format_percent(s.spread.value / s.median.value / 2), 11) +
+            base::pad_left(rate_text(s), 16) + (s.busy ? "  busy" : "") + "\n";
   }
   return text;
 }
@@ -281,21 +254,55 @@ std::size_t busy_among(const std::vector<Sample>& samples) {
 
 /// Messages and collectives in place of kernels.
 int bench_ranks(const BenchOptions& options, const Backend& backend) {
-  std::optional<int> status;
-  const auto samples = collective_samples(backend, options.ranks, options.choice.quick, status);
-  if (!samples) return status.value_or(kDone);
+  if (const std::optional<int> status = start_ranks(options.ranks, backend)) return *status;
+  const kernels::Communicator world = kernels::world_of(backend);
+  const bool first = world.rank() == 0;
   Outputs outputs("");
-  std::optional<reports::OutputFile> out = outputs.open(options.out);
-  Journal journal(out, *samples);
-  const std::size_t busy = busy_among(*samples);
-  journal.write(base::samples_complete_line(samples->size(), busy));
+  std::optional<reports::OutputFile> out = outputs.open(first ? options.out : "");
+  Journal journal(out, {});
+  const std::vector<Sample> samples = collective_samples(
+      world, backend, options.choice.quick, [&](const Sample& sample) { journal.add(sample); });
+  if (!first) return kDone;
+  const std::size_t busy = busy_among(samples);
+  journal.write(base::samples_complete_line(samples.size(), busy));
   if (out) out->commit();
-  answer(samples_table(*samples) + summary(*samples, kernels::machine_of(backend), busy, 0),
-         options.json.empty() ? "" : samples_json(*samples, busy), options.json);
+  answer(samples_table(samples) + summary(samples, kernels::machine_of(backend), busy, 0),
+         options.json.empty() ? "" : samples_json(samples, busy), options.json);
   return kDone;
 }
 
+/// Options that would change nothing are refused: someone expects them to.
+void check_options(const BenchOptions& o) {
+  struct Option {
+    const char* name;
+    bool given, with_ranks, with_check, with_kernels;
+  };
+  const Option all[] = {{"--ranks", o.ranks > 1, true, false, false},
+                        {"--check", o.check, false, true, false},
+                        {"--together", o.together > 1, false, false, true},
+                        {"--only", !o.choice.only.empty(), false, true, true},
+                        {"--types", !o.choice.types.empty(), false, true, true},
+                        {"--quick", o.choice.quick, true, false, true},
+                        {"--for", !o.scenario.empty(), false, false, true},
+                        {"--set", !o.set.empty(), false, false, !o.scenario.empty()},
+                        {"--out", !o.out.empty(), true, false, true},
+                        {"--resume", !o.resume.empty(), false, false, true},
+                        {"--json", !o.json.empty(), true, false, true}};
+  for (const Option& option : all) {
+    const auto refuse = [&](const char* what) {
+      throw base::Error(option.name, what, "leave it out");
+    };
+    if (!option.given) continue;
+    if (o.ranks > 1 && !option.with_ranks)
+      refuse("means nothing to --ranks, which measures messages and collectives");
+    if (o.ranks > 1) continue;
+    if (o.check && !option.with_check) refuse("means nothing to --check, which measures nothing");
+    if (!o.check && !option.with_kernels) refuse("changes a scenario, and there is no --for");
+  }
+}
+
 int run_bench(const BenchOptions& options) {
+  check_options(options);
   const Backend& backend = kernels::backend_named(options.backend);
   if (options.check) return check_kernels(options, backend);
   if (options.ranks > 1) return bench_ranks(options, backend);

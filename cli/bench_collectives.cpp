@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench_collectives.hpp"
 
-#include "cli/processes.hpp"
 #include "cli/progress.hpp"
 #include "kernels/collective/measure.hpp"
 #include "kernels/host_load.hpp"
@@ -36,14 +35,11 @@ base::Sample sample_of(CollectiveKind kind, int ranks, const base::Machine& mach
 
 }  // namespace
 
-std::optional<std::vector<base::Sample>> collective_samples(const kernels::Backend& backend,
-                                                            int ranks, bool quick,
-                                                            std::optional<int>& status) {
-  status = start_ranks(ranks);
-  if (status) return std::nullopt;
-  const kernels::Communicator world = kernels::world_communicator();
+std::vector<base::Sample> collective_samples(
+    const kernels::Communicator& world, const kernels::Backend& backend, bool quick,
+    const std::function<void(const base::Sample&)>& found) {
   const base::Machine machine = kernels::machine_of(backend);
-  kernels::HostMonitor monitor(ranks);
+  kernels::HostMonitor monitor(world.size());
   kernels::CollectiveOptions options;
   if (quick) options.repetitions = 7;
   const std::int64_t largest = (quick ? 4 : 64) * std::int64_t{1 << 20};
@@ -53,11 +49,11 @@ std::optional<std::vector<base::Sample>> collective_samples(const kernels::Backe
       if (world.rank() == 0) show_progress("bench: " + std::string(kernels::name_of(kind)));
       const kernels::HostReading start = kernels::read_host();
       const auto measured = measure_collective(kind, bytes, world, backend, options);
-      samples.push_back(sample_of(kind, ranks, machine, measured, monitor.since(start)));
+      samples.push_back(sample_of(kind, world.size(), machine, measured, monitor.since(start)));
+      found(samples.back());
     }
   }
-  if (world.rank() != 0) return std::nullopt;
-  show_progress("");
+  if (world.rank() == 0) show_progress("");
   return samples;
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <optional>
+#include <functional>
 #include <vector>
 
 #include "base/sample.hpp"
 #include "kernels/backend.hpp"
+#include "kernels/collective/communicator.hpp"
 
 namespace paceline::cli {
 
-/// Collectives and messages between `ranks` processes of this machine, which are started here: all
-/// kinds over sizes from 1 KiB to 64 MiB (4 MiB when quick). Nothing in ranks but the first; in the
-/// process that started them `status` is theirs.
-std::optional<std::vector<base::Sample>> collective_samples(const kernels::Backend& backend,
-                                                            int ranks, bool quick,
-                                                            std::optional<int>& status);
+/// Samples of messages and collectives of all ranks of `world`, which all call it; `found` is given
+/// each as it comes. Sizes are powers of four from 1 KiB up.
+std::vector<base::Sample> collective_samples(const kernels::Communicator& world,
+                                             const kernels::Backend& backend, bool quick,
+                                             const std::function<void(const base::Sample&)>& found);
 
 }  // namespace paceline::cli

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/config.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/message.hpp"
@@ -17,6 +16,7 @@
 #include "cli/processes.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario_options.hpp"
+#include "kernels/collective/world.hpp"
 #include "kernels/hardware_engine/hardware.hpp"
 #include "kernels/train/train.hpp"
 #include "reports/execution.hpp"
@@ -130,12 +130,6 @@ void write_files(Files& files, const reports::Execution& e, const sim::Predictio
   }
 }
 
-std::string text_of(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw base::Error("--text " + base::quote(file), "cannot be read");
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
-
 std::string train_json(const ExecuteOptions& options, const kernels::train::TrainResult& result) {
   base::JsonWriter json;
   json.begin_object().field("schema", "paceline-training-1").field("version", PACELINE_VERSION);
@@ -157,13 +151,13 @@ int train(const ExecuteOptions& options, const models::Scenario& scenario,
   train.seed = static_cast<std::uint64_t>(options.seed);
   train.optimizer = kernels::train::optimizer_of(scenario);
   if (!options.text.empty()) {
-    train.text = text_of(options.text);
+    train.text = base::read_file(options.text);
     train.text_name = options.text;
   }
   const models::Plan plan = models::make_plan(scenario);
   const sim::Program program = kernels::train::training_program(scenario, plan, options.steps);
-  if (const std::optional<int> status = start_ranks(ranks)) return *status;
-  const kernels::Communicator world = kernels::world_communicator();
+  if (const std::optional<int> status = start_ranks(ranks, backend)) return *status;
+  const kernels::Communicator world = kernels::world_of(backend);
   const bool first = world.rank() == 0;
   const kernels::train::TrainResult result = kernels::train::train_gpt(
       scenario, plan, program, world, backend, train, [&](const kernels::train::TrainStep& step) {
@@ -188,8 +182,8 @@ int execute(const ExecuteOptions& options) {
   const kernels::Backend& backend = kernels::backend_named(options.backend);
   if (options.train) return train(options, scenario, backend, ranks);
   const sim::Prediction predicted = sim::predict(scenario, {.kernels = true});
-  if (const std::optional<int> status = start_ranks(ranks)) return *status;
-  const kernels::Communicator world = kernels::world_communicator();
+  if (const std::optional<int> status = start_ranks(ranks, backend)) return *status;
+  const kernels::Communicator world = kernels::world_of(backend);
   Files files = world.rank() == 0 ? open_files(options) : Files{};
   const hardware::Run run = hardware::run(predicted.graph, sim::engine_options(scenario), backend,
                                           world, {.steps = options.steps});

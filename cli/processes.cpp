@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "kernels/collective/ranks.hpp"
+#include "kernels/collective/world.hpp"
 
 namespace paceline::cli {
 
-std::optional<int> start_ranks(int ranks) {
+std::optional<int> start_ranks(int ranks, const kernels::Backend& backend) {
+  kernels::require_world(backend, ranks);
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);

@@ -12,11 +12,13 @@
 #include "base/config.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/message.hpp"
 #include "base/run_program.hpp"
 #include "base/text.hpp"
 #include "calibrate/robust.hpp"
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
+#include "kernels/collective/ranks.hpp"
 #include "kernels/host_load.hpp"
 #include "models/scenario/scenario_folders.hpp"
 #include "reports/text_block.hpp"
@@ -82,9 +84,17 @@ base::ChildEnd run_self(const fs::path& folder, std::vector<std::string> words) 
   return base::run_program(words, (folder / "output.txt").string());
 }
 
-[[noreturn]] void fail(const fs::path& folder, const std::string& what) {
-  throw base::Error("validate here", what + " did not work",
-                    "what it said is in " + (folder / "output.txt").string());
+/// Its last words, and where the others are.
+void require_well(const base::ChildEnd& end, const fs::path& folder, const std::string& what) {
+  if (end.well()) return;
+  const std::string file = (folder / "output.txt").string();
+  std::istringstream lines(base::read_file(file));
+  std::string last;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) last = line;
+  const std::string said = what + ", " + to_text(end) + ": " + base::one_line(last, 300);
+  if (end.status == kMissing) throw base::MissingError("validate here: " + said);
+  throw base::Error("validate here", said, "all it said is in " + file);
 }
 
 /// Memory, kernels of all cases, then messages and collectives of two ranks.
@@ -94,7 +104,7 @@ void measure(const fs::path& folder, const std::string& scenario, bool quick) {
   std::vector<std::string> memory{"bench", "--together", "2", "--only", "triad,copy-d2d,launch",
                                   "--out", samples};
   if (quick) memory.emplace_back("--quick");
-  if (!run_self(folder, memory).well()) fail(folder, "bench of memory");
+  require_well(run_self(folder, memory), folder, "bench of memory");
   for (std::size_t i = 0; i < cases().size(); ++i) {
     show_progress("bench " + std::to_string(i + 1) + " of " + std::to_string(cases().size()));
     std::vector<std::string> words{"bench", "--together", "2",        "--for", scenario,
@@ -104,13 +114,13 @@ void measure(const fs::path& folder, const std::string& scenario, bool quick) {
     words.insert(words.end(), {"--set", "cluster.node.device=h100-sxm"});
     for (const std::string& set : settings_of(cases()[i], quick))
       words.insert(words.end(), {"--set", set});
-    if (!run_self(folder, words).well()) fail(folder, "bench of " + std::string(cases()[i].name));
+    require_well(run_self(folder, words), folder, "bench of " + std::string(cases()[i].name));
   }
   show_progress("bench of messages");
   const std::string messages = (folder / "messages.jsonl").string();
   std::vector<std::string> words{"bench", "--ranks", "2", "--out", messages};
   if (quick) words.emplace_back("--quick");
-  if (!run_self(folder, words).well()) fail(folder, "bench of messages");
+  require_well(run_self(folder, words), folder, "bench of messages");
 }
 
 /// A profile of the samples. What calibrate refuses to believe is said; the loop goes on with it.
@@ -123,7 +133,7 @@ std::string fit(const fs::path& folder, bool busy) {
   if (run_self(folder, words).well()) return "";
   const std::string said = base::read_file((folder / "output.txt").string());
   words.emplace_back("--anyway");
-  if (!run_self(folder, words).well()) fail(folder, "calibrate");
+  require_well(run_self(folder, words), folder, "calibrate");
   std::string refused;
   std::istringstream lines(said);
   for (std::string line; std::getline(lines, line);)
@@ -257,6 +267,7 @@ bool busy_now(kernels::HostLoad& load) {
 }  // namespace
 
 int validate_here(const HereOptions& options) {
+  kernels::require_ranks(2);
   kernels::HostLoad load;
   const bool busy = busy_now(load);
   if (busy && !options.busy) {
@@ -265,7 +276,9 @@ int validate_here(const HereOptions& options) {
     return kAnswerIsNo;
   }
   const fs::path folder = options.folder;
-  fs::create_directories(folder);
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw base::Error("--folder " + base::quote(options.folder), failed.message());
   const std::string scenario = models::example_file("here/base.yaml");
   measure(folder, scenario, options.quick);
   const std::string refused = fit(folder, busy);

@@ -81,7 +81,7 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(not_here ${avx2})
 endif()
 paceline_library(kernels DEPENDS base LIBRARIES Eigen3::Eigen ${CMAKE_DL_LIBS}
-  WITHOUT hardware_engine train
+  WITHOUT hardware_engine train program
   EXCLUDE ${cuda_host} cuda/absent.cpp ${other_timer} ${not_here} collective/mpi_module.cpp
   collective/nccl.cpp collective/nccl_api.cpp collective/nccl_absent.cpp)
 # Square roots then need no branch for errno, and loops with them run in vectors.
@@ -122,5 +122,3 @@ else()
   target_sources(paceline_kernels PRIVATE kernels/collective/nccl_absent.cpp)
 endif()
 
-paceline_library(kernels/hardware_engine DEPENDS sim kernels)
-paceline_library(kernels/train DEPENDS sim kernels)

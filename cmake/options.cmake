@@ -4,6 +4,7 @@ option(PACELINE_BENCH "build the benchmarks where Google Benchmark is found" ON)
 option(PACELINE_FUZZ "build the libFuzzer targets (needs clang++)" OFF)
 option(PACELINE_WERROR "warnings are errors" OFF)
 option(PACELINE_STATIC "few shared libraries: for machines that have none of Debian's packages" OFF)
+option(PACELINE_KERNELS_ONLY "base/ and kernels/ alone, with the headers of PACELINE_HEADERS" OFF)
 set(PACELINE_SANITIZE "" CACHE STRING "sanitizers, for example address,undefined")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

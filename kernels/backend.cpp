@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -55,6 +56,18 @@ GpuReading clock_of_core() {
 Stream no_stream() { return {}; }
 void ignore(Stream) {}
 
+using Clock = std::chrono::steady_clock;
+Clock::time_point& time_of(Event event) { return *static_cast<Clock::time_point*>(event.handle); }
+
+/// Work is done when run() returns, so nothing waits for an event.
+constexpr EventFunctions kTimes{
+    [] { return Event{new Clock::time_point}; }, [](Event event) { delete &time_of(event); },
+    [](Event event, Stream) { time_of(event) = Clock::now(); }, [](Stream, Event) {},
+    [](Event from, Event to) {
+      return std::chrono::duration<double>(time_of(to) - time_of(from)).count();
+    }};
+std::string no_device(int) { return ""; }
+
 constexpr Backend kCpu{"cpu",
                        allocate,
                        std::free,
@@ -72,7 +85,11 @@ constexpr Backend kCpu{"cpu",
                        memory_of_a_core,
                        one,
                        last_cache,
-                       clock_of_core};
+                       clock_of_core,
+                       false,
+                       kTimes,
+                       nullptr,
+                       no_device};
 
 constexpr Backend kSimt{"simt",
                         allocate,
@@ -91,7 +108,11 @@ constexpr Backend kSimt{"simt",
                         memory_of_a_core,
                         one,
                         last_cache,
-                        clock_of_core};
+                        clock_of_core,
+                        false,
+                        kTimes,
+                        nullptr,
+                        no_device};
 
 }  // namespace
 

@@ -10,6 +10,18 @@
 
 namespace paceline::kernels {
 
+/// Moments of streams, and what hangs on them.
+struct EventFunctions {
+  Event (*make)();
+  void (*drop)(Event);
+  /// When the stream has done all that was enqueued before.
+  void (*record)(Event, Stream);
+  /// What is enqueued from now on starts after the event, as recorded last.
+  void (*await)(Stream, Event);
+  /// Between two that have happened.
+  double (*seconds)(Event from, Event to);
+};
+
 /// Where operations run and their tensors live: a table of functions, all of one device and one
 /// stream of it at a time.
 struct Backend {
@@ -39,6 +51,14 @@ struct Backend {
   double (*cache)();
   /// Power, clock and temperature now; nothing of each where the device or driver does not tell.
   GpuReading (*reading)();
+  /// run() returns before the work is done, which goes on in its stream.
+  bool enqueues;
+  EventFunctions events;
+  /// Lets the stream pass time without work; null where run() does the work at once.
+  void (*idle)(double seconds, Stream);
+  /// Makes one of the node's devices that of this process, by its number among the node's ranks;
+  /// what the node calls it, "" for a processor.
+  std::string (*take_device)(int local_rank);
 };
 
 const Backend& cpu_backend();

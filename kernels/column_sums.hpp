@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(32 * kSumWarps)
     constexpr int kAtOnce = 4;
     const int step = kSumWarps * slices;
     for (int row = slice * kSumWarps + warp; row < rows; row += kAtOnce * step) {
-      Pack<T, W> xs[kAtOnce] = {}, dys[kAtOnce] = {};
+      Vector<T, W> xs[kAtOnce] = {}, dys[kAtOnce] = {};
       PACELINE_UNROLL
       for (int k = 0; k < kAtOnce; ++k) {
         const std::int64_t at = (std::int64_t{row} + k * step) * columns + first;

@@ -47,13 +47,13 @@ class Row {
         packs_(columns / W),
         held_(in_, threadIdx.x, blockDim.x, columns / W) {}
 
-  /// f(first column, Pack[kInputs]) for every pack of this thread.
+  /// f(first column, Vector[kInputs]) for every pack of this thread.
   template <class F>
   __device__ void each(const F& f) const {
     held_.each(f);
     for (int i = static_cast<int>(threadIdx.x + kRowHeld * blockDim.x); i < packs_;
          i += static_cast<int>(blockDim.x)) {
-      Pack<T, W> packs[kInputs];
+      Vector<T, W> packs[kInputs];
       PACELINE_UNROLL
       for (int a = 0; a < kInputs; ++a) packs[a] = load<W>(in_.from[a] + i * W);
       f(std::int64_t{i} * W, packs);

@@ -14,13 +14,13 @@ __global__ void __launch_bounds__(kTileThreads)
   const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x * kElementwiseHeld + threadIdx.x;
   const std::int64_t packs = count / W;
   const Held<W, kElementwiseHeld, kInputs, T> held(in, first, blockDim.x, packs);
-  held.each([&](std::int64_t at, const Pack<T, W>(&p)[kInputs]) {
-    Pack<T, W> out;
+  held.each([&](std::int64_t at, const Vector<T, W>(&p)[kInputs]) {
+    Vector<T, W> out;
     PACELINE_UNROLL
     for (int j = 0; j < W; ++j) {
       float values[kInputs];
-      for (int a = 0; a < kInputs; ++a) values[a] = static_cast<float>(p[a].value[j]);
-      out.value[j] = T(f(values));
+      for (int a = 0; a < kInputs; ++a) values[a] = static_cast<float>(p[a].at[j]);
+      out.at[j] = T(f(values));
     }
     write_once(to + at, out);
   });

@@ -5,12 +5,11 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <thread>
 
 #include "base/error.hpp"
-#include "kernels/check.hpp"
+#include "kernels/filled_tensors.hpp"
 
 namespace paceline::kernels {
 namespace {
@@ -18,94 +17,11 @@ namespace {
 constexpr std::int64_t kMostCalls = 1'000'000;
 constexpr int kFewest = 3;             // repetitions
 constexpr double kEnergyWindow = 0.2;  // s; NVML's counter moves every 20 to 100 ms
-// Large inputs repeat a block of random values: which values they are does not change the speed.
-constexpr std::int64_t kBlock = std::int64_t{1} << 16;
-constexpr std::int64_t kLooked = std::int64_t{1} << 20;  // elements of an output that are looked at
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-bool is_float(DType type) { return type != DType::U8 && type != DType::I32 && type != DType::U32; }
-
-/// What an input repeats, in its type.
-std::vector<unsigned char> block_of(const TensorSpec& spec, base::Rng& rng) {
-  const bool repeats =
-      spec.fill == Fill::Normal || spec.fill == Fill::Uniform || spec.fill == Fill::Whole;
-  TensorSpec block = spec;
-  if (repeats) block.count = std::min(spec.count, kBlock);
-  std::vector<unsigned char> bytes(static_cast<std::size_t>(block.count) * bytes_of(spec.type));
-  const std::vector<double> values = random_values(block, rng);
-  for (std::int64_t i = 0; i < block.count; ++i)
-    set_element(bytes.data(), spec.type, i, values[static_cast<std::size_t>(i)]);
-  return bytes;
-}
-/// Blocks of all inputs of a case, nothing for its other tensors.
-std::vector<std::vector<unsigned char>> blocks_of(const std::vector<TensorSpec>& specs) {
-  base::Rng rng(1);
-  std::vector<std::vector<unsigned char>> blocks;
-  for (const TensorSpec& spec : specs) {
-    const bool input = spec.use == Use::In || spec.use == Use::InOut;
-    blocks.push_back(input ? block_of(spec, rng) : std::vector<unsigned char>());
-  }
-  return blocks;
-}
-
-void fill_input(const TensorSpec& spec, void* data, const Backend& backend,
-                const std::vector<unsigned char>& block) {
-  const std::size_t all = static_cast<std::size_t>(spec.count) * bytes_of(spec.type);
-  auto* to = static_cast<unsigned char*>(data);
-  for (std::size_t done = 0; done < all; done += block.size())
-    backend.to_device(to + done, block.data(), std::min(block.size(), all - done));
-}
-
-/// Tensors of a case: inputs random, everything else not-a-number where the type has one.
-class Tensors {
- public:
-  Tensors(const std::vector<TensorSpec>& specs,
-          const std::vector<std::vector<unsigned char>>& blocks, const Backend& backend)
-      : specs_(specs), backend_(backend) {
-    for (std::size_t i = 0; i < specs.size(); ++i) {
-      const TensorSpec& spec = specs[i];
-      buffers_.emplace_back(backend, static_cast<std::size_t>(spec.count) * bytes_of(spec.type),
-                            spec.on_host);
-      void* data = buffers_.back().data();
-      if (spec.use == Use::In || spec.use == Use::InOut)
-        fill_input(spec, data, backend, blocks[i]);
-      else if (spec.on_host)
-        std::memset(data, 0xff, buffers_.back().bytes());
-      else
-        backend.fill(data, 0xff, buffers_.back().bytes());
-      tensors_.push_back({data, spec.type, spec.count});
-    }
-  }
-  std::span<const Tensor> tensors() const { return tensors_; }
-
-  void check_outputs(const std::string& label) const {
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      const TensorSpec& spec = specs_[i];
-      if (!is_float(spec.type) || spec.use == Use::In || spec.use == Use::Scratch) continue;
-      const std::int64_t count = std::min(spec.count, kLooked);
-      std::vector<unsigned char> bytes(static_cast<std::size_t>(count) * bytes_of(spec.type));
-      backend_.to_host(bytes.data(), tensors_[i].data, bytes.size());
-      for (std::int64_t k = 0; k < count; ++k) {
-        const double value = element(bytes.data(), spec.type, k);
-        if (std::isfinite(value)) continue;
-        throw base::Error(label,
-                          std::string(spec.name) + "[" + std::to_string(k) + "] is " +
-                              (std::isnan(value) ? "not a number" : "infinite") + " after the run",
-                          "paceline bench --check compares the kernel with its reference");
-      }
-    }
-  }
-
- private:
-  std::vector<TensorSpec> specs_;
-  std::vector<Buffer> buffers_;
-  std::vector<Tensor> tensors_;
-  const Backend& backend_;
-};
 
 /// A stream that goes back.
 class OwnStream {
@@ -174,17 +90,15 @@ namespace {
 class Sets {
  public:
   Sets(const Operation& operation, const Case& c, const Backend& backend,
-       const std::vector<TensorSpec>& specs, const std::vector<std::vector<unsigned char>>& blocks)
+       const std::vector<TensorSpec>& specs, const InputBlocks& blocks)
       : operation_(operation), c_(c), backend_(backend), stream_(backend) {
     constexpr double kMostSets = 256;
-    double bytes = 1;
-    for (const TensorSpec& spec : specs)
-      bytes += static_cast<double>(spec.count) * static_cast<double>(bytes_of(spec.type));
+    const double bytes = 1 + bytes_of(specs);
     const double cold = std::ceil(backend.cache() / bytes),
                  fitting = std::floor(backend.memory() / (4 * bytes));
     const double count = std::clamp(std::min(cold, fitting) + 1, 2.0, kMostSets);
     for (int i = 0; i < static_cast<int>(count); ++i)
-      sets_.push_back(std::make_unique<Tensors>(specs, blocks, backend));
+      sets_.push_back(std::make_unique<FilledTensors>(specs, blocks, backend));
   }
   void call() {
     backend_.run(operation_, Call{c_, sets_[next_]->tensors()}, stream_.get());
@@ -198,7 +112,7 @@ class Sets {
   const Case& c_;
   const Backend& backend_;
   OwnStream stream_;
-  std::vector<std::unique_ptr<Tensors>> sets_;
+  std::vector<std::unique_ptr<FilledTensors>> sets_;
   std::size_t next_ = 0;
 };
 
@@ -231,7 +145,7 @@ class Companions {
 Timing measure(const Operation& operation, const Case& c, const Backend& backend,
                const MeasureOptions& options) {
   const std::vector<TensorSpec> specs = operation.tensors(c);
-  const std::vector<std::vector<unsigned char>> blocks = blocks_of(specs);
+  const InputBlocks blocks = blocks_of(specs, 1);
   const auto make = [&] { return std::make_unique<Sets>(operation, c, backend, specs, blocks); };
   const std::unique_ptr<Sets> sets = make();
   const Companions companions(options.together - 1, make);

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "kernels/device_code.hpp"
+#include "kernels/vectors.hpp"
 
 /// Device code: several elements a load. A thread of a memory-bound kernel keeps a few 16-byte
 /// loads under way at once, since a device needs (bandwidth x latency) bytes in flight to be busy.
 namespace paceline::kernels::PACELINE_TARGET {
 
-/// W consecutive elements.
-template <class T, int W>
-struct Pack {
-  T value[W];
-};
 /// Elements of 16 bytes.
 template <class T>
 inline constexpr int kWide = 16 / static_cast<int>(sizeof(T));
@@ -22,8 +17,8 @@ inline constexpr int kWide = 16 / static_cast<int>(sizeof(T));
 /// load() is for what nobody writes and others read again; read_once() is the first to leave the
 /// caches, as is what write_once() writes.
 template <int W, class T>
-__device__ Pack<T, W> load(const T* from) {
-  Pack<T, W> result;
+__device__ Vector<T, W> load(const T* from) {
+  Vector<T, W> result;
   if constexpr (sizeof(result) % 16 == 0) {
     uint4 raw[sizeof(result) / 16];
     PACELINE_UNROLL
@@ -32,13 +27,13 @@ __device__ Pack<T, W> load(const T* from) {
     __builtin_memcpy(&result, raw, sizeof(result));
   } else {
     PACELINE_UNROLL
-    for (int i = 0; i < W; ++i) result.value[i] = from[i];
+    for (int i = 0; i < W; ++i) result.at[i] = from[i];
   }
   return result;
 }
 template <int W, class T>
-__device__ Pack<T, W> read_once(const T* from) {
-  Pack<T, W> result;
+__device__ Vector<T, W> read_once(const T* from) {
+  Vector<T, W> result;
   if constexpr (sizeof(result) % 16 == 0) {
     uint4 raw[sizeof(result) / 16];
     PACELINE_UNROLL
@@ -47,12 +42,12 @@ __device__ Pack<T, W> read_once(const T* from) {
     __builtin_memcpy(&result, raw, sizeof(result));
   } else {
     PACELINE_UNROLL
-    for (int i = 0; i < W; ++i) result.value[i] = from[i];
+    for (int i = 0; i < W; ++i) result.at[i] = from[i];
   }
   return result;
 }
 template <class T, int W>
-__device__ void write_once(T* to, const Pack<T, W>& pack) {
+__device__ void write_once(T* to, const Vector<T, W>& pack) {
   if constexpr (sizeof(pack) % 16 == 0) {
     uint4 raw[sizeof(pack) / 16];
     __builtin_memcpy(raw, &pack, sizeof(pack));
@@ -61,14 +56,14 @@ __device__ void write_once(T* to, const Pack<T, W>& pack) {
       __stcs(reinterpret_cast<uint4*>(to) + i, raw[i]);
   } else {
     PACELINE_UNROLL
-    for (int i = 0; i < W; ++i) to[i] = pack.value[i];
+    for (int i = 0; i < W; ++i) to[i] = pack.at[i];
   }
 }
 
 /// The same pack, of which the compiler knows nothing: it is converted to floats again where it is
 /// used again, instead of all the floats being kept in registers in between.
 template <class T, int W>
-__device__ Pack<T, W> afresh(Pack<T, W> pack) {
+__device__ Vector<T, W> afresh(Vector<T, W> pack) {
 #ifdef __CUDA_ARCH__
   if constexpr (sizeof(pack) == 16) {
     uint4 raw;
@@ -102,14 +97,14 @@ class Held {
       for (int a = 0; a < kInputs; ++a) held_[k][a] = read_once<W>(in.from[a] + i * W);
     }
   }
-  /// f(index of the first element, Pack[kInputs])
+  /// f(index of the first element, Vector[kInputs])
   template <class F>
   __device__ void each(const F& f) const {
     PACELINE_UNROLL
     for (int k = 0; k < kHeld; ++k) {
       const std::int64_t i = first_ + k * step_;
       if (i >= packs_) continue;
-      Pack<T, W> packs[kInputs];
+      Vector<T, W> packs[kInputs];
       PACELINE_UNROLL
       for (int a = 0; a < kInputs; ++a) packs[a] = afresh(held_[k][a]);
       f(i * W, packs);
@@ -118,7 +113,7 @@ class Held {
 
  private:
   std::int64_t first_, step_, packs_;
-  Pack<T, W> held_[kHeld][kInputs];
+  Vector<T, W> held_[kHeld][kInputs];
 };
 
 /// Whether packs of W elements lie on 16 bytes in all arrays, when rows have `columns`.

@@ -8,4 +8,10 @@ struct Stream {
   void* handle = nullptr;
 };
 
+/// A moment in a stream, once it is recorded there: a cudaEvent_t, or a time of the processor's
+/// clock. Owned by the backend.
+struct Event {
+  void* handle = nullptr;
+};
+
 }  // namespace paceline::kernels

@@ -74,11 +74,6 @@ std::string paint(std::string_view text, Ink ink, const TextStyle& style) {
   return std::string("\033[") + code + "m" + std::string(text) + "\033[0m";
 }
 
-int columns(std::string_view text) {
-  return static_cast<int>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
-}
-
 std::string printable(std::string_view text) {
   std::string out(text);
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -95,16 +90,6 @@ std::string printable(std::string_view text) {
 std::string cut(std::string_view text, int width) {
   if (columns(text) <= width) return std::string(text);
   return std::string(text.substr(0, prefix_bytes(text, std::max(width - 3, 0)))) + "...";
-}
-
-std::string pad_right(std::string_view text, int width) {
-  return std::string(text) +
-         std::string(static_cast<std::size_t>(std::max(0, width - columns(text))), ' ');
-}
-
-std::string pad_left(std::string_view text, int width) {
-  return std::string(static_cast<std::size_t>(std::max(0, width - columns(text))), ' ') +
-         std::string(text);
 }
 
 std::vector<std::string> wrap(std::string_view text, int width) {

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
+
 /// Plain text in columns. Widths count characters, not bytes.
 namespace paceline::reports {
 
@@ -22,14 +24,11 @@ enum class Ink { Plain, Bold, Dim, Red, Green, Yellow, Blue };
 /// `text` in a colour when the style allows it.
 std::string paint(std::string_view text, Ink ink, const TextStyle& style);
 
-/// Characters of UTF-8 text.
-int columns(std::string_view text);
+using base::columns, base::pad_left, base::pad_right;
 /// Control characters become spaces: names from files must not steer a terminal.
 std::string printable(std::string_view text);
 /// Cut to `width` columns with "..." where longer.
 std::string cut(std::string_view text, int width);
-std::string pad_right(std::string_view text, int width);  ///< text, then spaces
-std::string pad_left(std::string_view text, int width);   ///< spaces, then text
 /// Lines of at most `width` columns, broken at spaces where possible.
 std::vector<std::string> wrap(std::string_view text, int width);
 /// `share` (0..1) of `width` columns; anything above zero shows at least one mark.

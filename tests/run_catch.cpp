@@ -3,14 +3,47 @@
 #include "tests/run_catch.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstdio>
 
 namespace paceline::tests {
+namespace {
+
+/// As the command line takes it for exactly this test.
+std::string pattern_of(const std::string& name) {
+  std::string pattern;
+  for (const char c : name) {
+    if (std::string_view("\\,[]\"*").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+/// Of "2/3"; nothing for what is no part.
+std::vector<std::string> tests_of_part(const Catch::Config& config, const char* part) {
+  int number = 0, parts = 0;
+  if (std::sscanf(part, "%d/%d", &number, &parts) != 2 || number < 1 || number > parts) return {};
+  std::vector<std::string> patterns;
+  int at = 0;
+  for (const Catch::TestCase& test : Catch::getAllTestCasesSorted(config)) {
+    if (!test.isHidden() && at++ % parts == number - 1) patterns.push_back(pattern_of(test.name));
+  }
+  return patterns;
+}
+
+}  // namespace
 
 int run_catch(std::vector<const char*> words, const std::string& tag) {
+  const bool part = words.size() > 2 && std::string(words[1]) == "--part";
+  const char* const which = part ? words[2] : "";
+  if (part) words.erase(words.begin() + 1, words.begin() + 3);
   if (!tag.empty()) words.push_back(tag.c_str());
   Catch::Session session;
   const int problem = session.applyCommandLine(static_cast<int>(words.size()), words.data());
   if (problem != 0) return problem;
+  if (part) {
+    session.configData().testsOrTags = tests_of_part(Catch::Config(session.configData()), which);
+    if (session.configData().testsOrTags.empty()) return 2;
+  }
   return session.run() == 0 ? 0 : 1;
 }
 

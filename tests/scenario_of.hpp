@@ -27,4 +27,15 @@ inline paceline::models::Scenario small_gpt(const std::string& more = "") {
   return paceline::models::read_scenario(document);
 }
 
+/// Small enough to be run for real.
+inline paceline::models::Scenario tiny_scenario(const std::string& more) {
+  return paceline::models::read_scenario(paceline::base::parse_yaml(
+      "model: {hidden: 64, layers: 4, heads: 4, ffn: 128, vocab: 256, norm: rmsnorm, "
+      "activation: swiglu}\n"
+      "cluster: {preset: dgx-a100, nodes: 1}\nprecision: fp32\nattention: eager\n"
+      "batch: {global: 8, micro: 1, sequence: 32}\n" +
+          more,
+      "tiny.yaml"));
+}
+
 }  // namespace tests

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Packs what tools/device_check.sh needs on a machine without a network into device-bundle/ (under 60 MB):
-# the program with few shared libraries, its specs and scenarios.
+# the program with few shared libraries, its specs and scenarios; and, should it not start there, the headers
+# to build the kernels alone.
 #   tools/device_bundle.sh [ARCHITECTURES]     for example 90; default: all that releases are built for
 set -euo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
@@ -14,6 +15,14 @@ cmake "${options[@]}"
 cmake --build "$build" --parallel "$(nproc)" --target paceline_cli
 [[ ! -d device-bundle ]] || rm -r device-bundle
 cmake --install "$build" --prefix device-bundle --strip
+mkdir device-bundle/include
+for header in nlohmann/json.hpp eigen3/Eigen/Core; do
+  for folder in /usr/local/include /usr/include; do
+    [[ ! -e $folder/$header ]] || { cp -r "$folder/${header%%/*}" device-bundle/include/ && break; }
+  done
+  [[ -e device-bundle/include/$header ]] || { echo "no $header to pack" >&2; exit 1; }
+done
+rm -rf device-bundle/include/eigen3/unsupported
 size=$(du -sm device-bundle | cut -f1)
 echo "device-bundle: $size MB"
 ldd device-bundle/bin/paceline

@@ -5,8 +5,9 @@
 # checks every CUDA kernel against its reference, measures, fits a profile, runs small steps, and leaves
 # samples, profile, tables and logs in OUT. It needs no network: it takes the program that
 # tools/device_bundle.sh packed beside it (device-bundle/), or one that is built already, and else builds
-# the kernels alone from the bundle's sources. Each part has its own time limit; what cannot run is skipped, and the
-# last line says what ran. Without a GPU everything is skipped; the exit status is 0 unless a kernel is wrong.
+# base/ and kernels/ alone with the headers packed there, to check and measure kernels (samples.jsonl is
+# for calibrate elsewhere). Each part has its own time limit; what cannot run is skipped, and the last
+# lines say what ran. Without a GPU everything is skipped; the exit status is 0 unless a kernel is wrong.
 set -uo pipefail
 out=${1:?usage: tools/device_check.sh OUT}
 mkdir -p "$out"
@@ -46,39 +47,48 @@ find_program() {
   done
 }
 
-build_program() {
+# The kernels alone: checks, and samples to calibrate elsewhere.
+build_kernels() {
   local build=$root/build-device
-  cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DPACELINE_TESTS=OFF -DPACELINE_CUDA=ON \
-    ${CUDAARCHS:+-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS} >"$out/build.txt" 2>&1 &&
-    cmake --build "$build" --parallel "$(nproc)" --target paceline_cli >>"$out/build.txt" 2>&1 || return
-  echo "$build/bin/paceline"
+  rm -rf "$build"
+  cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DPACELINE_KERNELS_ONLY=ON \
+    -DCMAKE_CUDA_ARCHITECTURES="${CUDAARCHS:-90}" >"$out/build.txt" 2>&1 &&
+    timeout --kill-after=5 "$(left)" cmake --build "$build" --parallel "$(nproc)" \
+      --target paceline_kernels_program >>"$out/build.txt" 2>&1 || return
+  echo "$build/bin/paceline-kernels"
 }
 
-program=$(find_program)
-[[ -n $program ]] || program=$(build_program) || program=
-if [[ -z $program ]]; then
-  echo "device check: no program here and none could be built; see $out/build.txt" | tee "$out/summary.txt"
-  exit 0
-fi
+finish() {
+  {
+    printf 'device check, %d s\n' $((SECONDS - started))
+    printf 'ran: %s\n' "${ran[@]:-nothing}"
+    printf 'skipped: %s\n' "${skipped[@]:-nothing}"
+    printf 'failed: %s\n' "${failed[@]:-nothing}"
+  } | tee "$out/summary.txt"
+  [[ " ${failed[*]:-} " != *" check "* ]]
+  exit
+}
+
 nvidia-smi >"$out/nvidia-smi.txt" 2>&1 || true
 
 cd "$out" || exit 2
+program=$(find_program)
+if [[ -z $program ]]; then
+  if ! kernels=$(build_kernels); then
+    skipped+=("everything (no program here, and the kernels could not be built: see build.txt)")
+  elif part check 150 "$kernels" check cuda; then
+    part bench 200 "$kernels" bench samples.jsonl cuda
+  fi
+  finish
+fi
 if part check 120 "$program" bench --check --backend cuda; then
   part bench 200 "$program" bench --backend cuda --quick --out samples.jsonl
   [[ -s samples.jsonl ]] && part calibrate 30 "$program" calibrate samples.jsonl --out device.json
-  for scenario in "$root"/scenarios/device/*.yaml "$root"/device-bundle/share/paceline/scenarios/device/*.yaml; do
-    [[ -e $scenario ]] || continue
+  for scenario in "$root"/scenarios/device/*.yaml; do
     name=execute-$(basename "$scenario" .yaml)
     profile=()
     [[ ! -s device.json ]] || profile=(--set "profile=$out/device.json" --set attention=paceline)
     part "$name" 60 "$program" execute "$scenario" --backend cuda --details "$name.json" "${profile[@]}"
   done
 fi
-
-{
-  printf 'device check, %d s\n' $((SECONDS - started))
-  printf 'ran: %s\n' "${ran[@]:-nothing}"
-  printf 'skipped: %s\n' "${skipped[@]:-nothing}"
-  printf 'failed: %s\n' "${failed[@]:-nothing}"
-} | tee summary.txt
-[[ " ${failed[*]:-} " != *" check "* ]]
+finish

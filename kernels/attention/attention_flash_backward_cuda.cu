@@ -7,24 +7,10 @@
 //   with
 //                   scores transposed: dV, dK
 #include "kernels/attention/flash.hpp"
-#include "kernels/dispatch.hpp"
 #include "kernels/packs.hpp"
 
 namespace paceline::kernels::PACELINE_TARGET {
 namespace {
-
-template <class T>
-struct Arguments {
-  const T *q, *k, *v;
-  const std::int32_t* offsets;
-  const T* out;
-  const float* lse;
-  const T* dout;
-  T *dq, *dk, *dv;
-  float* delta;
-  Attention a;
-  float scale, scale_2;
-};
 
 /// Both kernels: rows of a block, and how they share them.
 constexpr int kRows = 128;
@@ -48,10 +34,10 @@ __device__ void sum_products(float* delta, const T* dout, const T* out, std::int
     const std::int64_t from = row * stride + at % kRow * kChunk;
     float sum = 0;
     if (row < rows) {
-      const Pack<T, kChunk> x = load<kChunk>(dout + from), y = load<kChunk>(out + from);
+      const Vector<T, kChunk> x = load<kChunk>(dout + from), y = load<kChunk>(out + from);
       PACELINE_UNROLL
       for (int k = 0; k < kChunk; ++k)
-        sum += static_cast<float>(x.value[k]) * static_cast<float>(y.value[k]);
+        sum += static_cast<float>(x.at[k]) * static_cast<float>(y.at[k]);
     }
     PACELINE_UNROLL
     for (int step = kRow / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, step);
@@ -61,7 +47,7 @@ __device__ void sum_products(float* delta, const T* dout, const T* out, std::int
 
 template <class T, int Columns>
 __global__ void __launch_bounds__(QueryTiles<Columns>::kThreads, 2)
-    query_gradient(Arguments<T> arguments) {
+    query_gradient(BackwardArguments<T> arguments) {
   using Tiles = QueryTiles<Columns>;
   constexpr int kKeys = Tiles::kKeys, kRowTiles = Tiles::kRowTiles,
                 kColumnTiles = Tiles::kColumnTiles;
@@ -182,7 +168,7 @@ __device__ void differentiate(float (&scores)[M][N][4], float (&gradients)[M][N]
 
 template <class T, int Columns>
 __global__ void __launch_bounds__(KeyTiles<Columns>::kThreads, KeyTiles<Columns>::kBlocks)
-    key_gradient(Arguments<T> arguments) {
+    key_gradient(BackwardArguments<T> arguments) {
   using Tiles = KeyTiles<Columns>;
   constexpr int kQueries = Tiles::kQueries, kRowTiles = Tiles::kRowTiles,
                 kColumnTiles = Tiles::kColumnTiles;
@@ -264,14 +250,9 @@ __global__ void __launch_bounds__(KeyTiles<Columns>::kThreads, KeyTiles<Columns>
 }
 
 template <class T, int Columns>
-void start(const Call& call, const Attention& a, Stream stream) {
-  const Arguments<T> arguments{call.at<T>(kQ),         call.at<T>(kK),
-                               call.at<T>(kV),         call.at<std::int32_t>(kOffsets),
-                               call.at<T>(kOut),       call.at<float>(kLse),
-                               call.at<T>(kDout),      call.at<T>(kDq),
-                               call.at<T>(kDk),        call.at<T>(kDv),
-                               call.at<float>(kDelta), a,
-                               score_scale(Columns),   score_scale_2(Columns)};
+void start(const Call& call, Stream stream) {
+  const BackwardArguments<T> arguments = backward_arguments<T>(call);
+  const Attention& a = arguments.a;
   launch(query_gradient<T, Columns>, block_count(a.queries, kRows, a.heads, a.batch),
          QueryTiles<Columns>::kThreads, QueryTiles<Columns>::template kShared<T>, stream,
          arguments);
@@ -279,20 +260,12 @@ void start(const Call& call, const Attention& a, Stream stream) {
          KeyTiles<Columns>::kThreads, KeyTiles<Columns>::template kShared<T>, stream, arguments);
 }
 
-template <class T>
-void start_by_columns(const Call& call, Stream stream) {
-  const Attention a = attention_of(call.c);
-  if (a.head_dim == 64) return start<T, 64>(call, a, stream);
-  PACELINE_CHECK(a.head_dim == 128);
-  start<T, 128>(call, a, stream);
-}
-
 }  // namespace
 
 void attention_flash_backward(const Call& call, Stream stream) {
-  if (call.c.type == DType::Bf16) return start_by_columns<numeric::bf16>(call, stream);
-  PACELINE_CHECK(call.c.type == DType::F16);
-  start_by_columns<numeric::fp16>(call, stream);
+  start_flash(call, [&](auto type, auto columns) {
+    start<decltype(type), decltype(columns)::value>(call, stream);
+  });
 }
 
 }  // namespace paceline::kernels::PACELINE_TARGET

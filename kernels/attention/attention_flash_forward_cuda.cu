@@ -3,23 +3,12 @@
 // 32 of them, so that what it loads of K and V serves two row tiles. While K Q^T is computed V
 // arrives, while P V is computed the next K does.
 #include "kernels/attention/flash.hpp"
-#include "kernels/dispatch.hpp"
 
 namespace paceline::kernels::PACELINE_TARGET {
 namespace {
 
 constexpr int kThreads = 128, kRowTiles = 2, kQueries = 128, kKeys = 64;
 constexpr int kColumnTiles = kKeys / 8;
-
-template <class T>
-struct Arguments {
-  const T *q, *k, *v;
-  const std::int32_t* offsets;
-  T* out;
-  float* lse;
-  Attention a;
-  float scale_2;
-};
 
 template <class T, int Columns>
 constexpr std::size_t kShared = sizeof(T) * Columns*(kQueries + 2 * kKeys) +
@@ -109,7 +98,7 @@ __device__ void finish(RowStates& rows, float* lse, int count, float scale_2) {
 }
 
 template <class T, int Columns>
-__global__ void __launch_bounds__(kThreads, 2) flash_forward(Arguments<T> arguments) {
+__global__ void __launch_bounds__(kThreads, 2) flash_forward(ForwardArguments<T> arguments) {
   const Attention& a = arguments.a;
   T* const q = dynamic_shared<T>();
   T *const k = q + kQueries * Columns, *const v = k + kKeys * Columns;
@@ -167,33 +156,19 @@ __global__ void __launch_bounds__(kThreads, 2) flash_forward(Arguments<T> argume
 }
 
 template <class T, int Columns>
-void start(const Call& call, const Attention& a, Stream stream) {
-  const Arguments<T> arguments{call.at<T>(kForwardQ),
-                               call.at<T>(kForwardK),
-                               call.at<T>(kForwardV),
-                               call.at<std::int32_t>(kForwardOffsets),
-                               call.at<T>(kForwardOut),
-                               call.at<float>(kForwardLse),
-                               a,
-                               score_scale_2(Columns)};
+void start(const Call& call, Stream stream) {
+  const ForwardArguments<T> arguments = forward_arguments<T>(call);
+  const Attention& a = arguments.a;
   launch(flash_forward<T, Columns>, block_count(a.queries, kQueries, a.heads, a.batch), kThreads,
          kShared<T, Columns>, stream, arguments);
-}
-
-template <class T>
-void start_by_columns(const Call& call, Stream stream) {
-  const Attention a = attention_of(call.c);
-  if (a.head_dim == 64) return start<T, 64>(call, a, stream);
-  PACELINE_CHECK(a.head_dim == 128);
-  start<T, 128>(call, a, stream);
 }
 
 }  // namespace
 
 void attention_flash_forward(const Call& call, Stream stream) {
-  if (call.c.type == DType::Bf16) return start_by_columns<numeric::bf16>(call, stream);
-  PACELINE_CHECK(call.c.type == DType::F16);
-  start_by_columns<numeric::fp16>(call, stream);
+  start_flash(call, [&](auto type, auto columns) {
+    start<decltype(type), decltype(columns)::value>(call, stream);
+  });
 }
 
 }  // namespace paceline::kernels::PACELINE_TARGET

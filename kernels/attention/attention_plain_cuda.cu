@@ -11,19 +11,6 @@ namespace {
 constexpr int kWarps = 8, kThreads = 32 * kWarps, kOwn = 4, kRows = kOwn * kWarps, kTile = 32;
 constexpr int kLargestColumns = 256, kParts = kLargestColumns / 32;
 
-template <class T>
-struct Arguments {
-  const T *q, *k, *v;
-  const std::int32_t* offsets;
-  T* out;  ///< read in the backward pass
-  float* lse;
-  const T* dout;
-  T *dq, *dk, *dv;
-  float* delta;
-  Attention a;
-  float scale, scale_2;
-};
-
 /// Rows of a tile are a float apart from alignment, so that neither its rows nor its columns meet
 /// in a bank.
 __device__ int width_of(int columns) { return columns + 1; }
@@ -85,7 +72,7 @@ __device__ void store(T* to, std::int64_t stride, int rows, const float (&sums)[
 __device__ bool inside(Span span, int i) { return i >= span.begin && i < span.end; }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) forward(Arguments<T> arguments) {
+__global__ void __launch_bounds__(kThreads) forward(ForwardArguments<T> arguments) {
   const Attention& a = arguments.a;
   const int columns = a.head_dim, own = warp_index() * kOwn;
   float* const q = dynamic_shared<float>();
@@ -141,7 +128,7 @@ __global__ void __launch_bounds__(kThreads) forward(Arguments<T> arguments) {
 
 /// delta and dq of the queries of a block.
 template <class T>
-__global__ void __launch_bounds__(kThreads) query_gradient(Arguments<T> arguments) {
+__global__ void __launch_bounds__(kThreads) query_gradient(BackwardArguments<T> arguments) {
   const Attention& a = arguments.a;
   const int columns = a.head_dim, own = warp_index() * kOwn, size = kTile * width_of(columns);
   float* const q = dynamic_shared<float>();
@@ -195,7 +182,7 @@ __global__ void __launch_bounds__(kThreads) query_gradient(Arguments<T> argument
 
 /// dk and dv of the keys of a block, over the queries of every head that reads them.
 template <class T>
-__global__ void __launch_bounds__(kThreads) key_gradient(Arguments<T> arguments) {
+__global__ void __launch_bounds__(kThreads) key_gradient(BackwardArguments<T> arguments) {
   const Attention& a = arguments.a;
   const int columns = a.head_dim, own = warp_index() * kOwn, size = kTile * width_of(columns);
   float* const k = dynamic_shared<float>();
@@ -246,30 +233,16 @@ __global__ void __launch_bounds__(kThreads) key_gradient(Arguments<T> arguments)
 
 template <class T>
 void start_forward(const Call& call, Stream stream) {
-  const Attention a = attention_of(call.c);
-  Arguments<T> arguments{};
-  arguments.q = call.at<T>(kForwardQ);
-  arguments.k = call.at<T>(kForwardK);
-  arguments.v = call.at<T>(kForwardV);
-  arguments.offsets = call.at<std::int32_t>(kForwardOffsets);
-  arguments.out = call.at<T>(kForwardOut);
-  arguments.lse = call.at<float>(kForwardLse);
-  arguments.a = a;
-  arguments.scale_2 = score_scale_2(a.head_dim);
+  const ForwardArguments<T> arguments = forward_arguments<T>(call);
+  const Attention& a = arguments.a;
   launch(forward<T>, block_count(a.queries, kRows, a.heads, a.batch), kThreads,
          tile_bytes(a.head_dim, 3) + kWeightBytes, stream, arguments);
 }
 
 template <class T>
 void start_backward(const Call& call, Stream stream) {
-  const Attention a = attention_of(call.c);
-  const Arguments<T> arguments{call.at<T>(kQ),          call.at<T>(kK),
-                               call.at<T>(kV),          call.at<std::int32_t>(kOffsets),
-                               call.at<T>(kOut),        call.at<float>(kLse),
-                               call.at<T>(kDout),       call.at<T>(kDq),
-                               call.at<T>(kDk),         call.at<T>(kDv),
-                               call.at<float>(kDelta),  a,
-                               score_scale(a.head_dim), score_scale_2(a.head_dim)};
+  const BackwardArguments<T> arguments = backward_arguments<T>(call);
+  const Attention& a = arguments.a;
   launch(query_gradient<T>, block_count(a.queries, kRows, a.heads, a.batch), kThreads,
          tile_bytes(a.head_dim, 4) + kWeightBytes, stream, arguments);
   launch(key_gradient<T>, block_count(a.keys, kRows, a.kv_heads, a.batch), kThreads,

@@ -17,6 +17,52 @@ __device__ inline void hide(int& x) { asm volatile("" : "+r"(x)); }
 inline void hide(int&) {}
 #endif
 
+/// What the kernels of a pass are given.
+template <class T>
+struct ForwardArguments {
+  const T *q, *k, *v;
+  const std::int32_t* offsets;
+  T* out;
+  float* lse;
+  Attention a;
+  float scale_2;
+};
+template <class T>
+ForwardArguments<T> forward_arguments(const Call& call) {
+  const Attention a = attention_of(call.c);
+  return {call.at<T>(kForwardQ),
+          call.at<T>(kForwardK),
+          call.at<T>(kForwardV),
+          call.at<std::int32_t>(kForwardOffsets),
+          call.at<T>(kForwardOut),
+          call.at<float>(kForwardLse),
+          a,
+          score_scale_2(a.head_dim)};
+}
+template <class T>
+struct BackwardArguments {
+  const T *q, *k, *v;
+  const std::int32_t* offsets;
+  const T* out;
+  const float* lse;
+  const T* dout;
+  T *dq, *dk, *dv;
+  float* delta;
+  Attention a;
+  float scale, scale_2;
+};
+template <class T>
+BackwardArguments<T> backward_arguments(const Call& call) {
+  const Attention a = attention_of(call.c);
+  return {call.at<T>(kQ),          call.at<T>(kK),
+          call.at<T>(kV),          call.at<std::int32_t>(kOffsets),
+          call.at<T>(kOut),        call.at<float>(kLse),
+          call.at<T>(kDout),       call.at<T>(kDq),
+          call.at<T>(kDk),         call.at<T>(kDv),
+          call.at<float>(kDelta),  a,
+          score_scale(a.head_dim), score_scale_2(a.head_dim)};
+}
+
 /// What a block works on: some rows (queries or keys) of one head of one sequence.
 struct BlockPlace {
   int b, head, first, rows;

@@ -7,6 +7,9 @@
 ///   multiply_fragments   such a result, rounded, times the columns of a tile (P V, dS K, ...)
 /// Accumulators are sums[m][n][i]: fragments D of kernels/mma.hpp, 16 m rows down, 8 n columns
 /// right.
+#include <type_traits>
+
+#include "base/error.hpp"
 #include "kernels/attention/blocks.hpp"
 #include "kernels/mma.hpp"
 
@@ -147,6 +150,20 @@ __device__ void store_rows(T* to, std::int64_t stride, int rows,
     __stcs(reinterpret_cast<uint4*>(to + row * stride + chunk * kChunk),
            *reinterpret_cast<const uint4*>(tile + swizzled<Columns>(row, chunk)));
   }
+}
+
+/// Calls start(T(), std::integral_constant<int, Columns>()) for the call's type and head_dim.
+template <class Start>
+void start_flash(const Call& call, const Start& start) {
+  const std::int64_t columns = call["head_dim"];
+  const auto of_type = [&](auto type) {
+    if (columns == 64) return start(type, std::integral_constant<int, 64>());
+    PACELINE_CHECK(columns == 128);
+    start(type, std::integral_constant<int, 128>());
+  };
+  if (call.c.type == DType::Bf16) return of_type(numeric::bf16());
+  PACELINE_CHECK(call.c.type == DType::F16);
+  of_type(numeric::fp16());
 }
 
 }  // namespace paceline::kernels::PACELINE_TARGET

@@ -14,19 +14,19 @@ __global__ void __launch_bounds__(kTileThreads)
   const std::int64_t start = std::int64_t{blockIdx.x} * columns;
   in.from[0] += start;
   const Held<W, kHeld, 1, T> x(in, first_of_tile(kHeld), blockDim.x, columns / W);
-  x.each([&](std::int64_t column, const Pack<T, W>(&p)[1]) {
-    const Pack<float, W> bias = load<W>(b + column);
-    Pack<T, W> out;
-    for (int j = 0; j < W; ++j) out.value[j] = T(static_cast<float>(p[0].value[j]) + bias.value[j]);
+  x.each([&](std::int64_t column, const Vector<T, W>(&p)[1]) {
+    const Vector<float, W> bias = load<W>(b + column);
+    Vector<T, W> out;
+    for (int j = 0; j < W; ++j) out.at[j] = T(static_cast<float>(p[0].at[j]) + bias.at[j]);
     write_once(y + start + column, out);
   });
 }
 
 struct Terms {
   template <class T, int W>
-  __device__ void operator()(std::int64_t, const Pack<T, W>&, const Pack<T, W>& dy,
+  __device__ void operator()(std::int64_t, const Vector<T, W>&, const Vector<T, W>& dy,
                              float (&sums)[1][W]) const {
-    for (int j = 0; j < W; ++j) sums[0][j] += static_cast<float>(dy.value[j]);
+    for (int j = 0; j < W; ++j) sums[0][j] += static_cast<float>(dy.at[j]);
   }
 };
 

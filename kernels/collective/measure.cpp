@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "kernels/collective/world.hpp"
 
 namespace paceline::kernels {
 namespace {
@@ -21,6 +22,11 @@ bool shares_array(CollectiveKind kind) {
          kind == CollectiveKind::AllToAll;
 }
 
+double slowest(const Communicator& communicator, double seconds) {
+  const std::vector<double> all = gather_values(communicator, seconds);
+  return *std::max_element(all.begin(), all.end());
+}
+
 /// Tensors of one rank, and the call to time.
 class Run {
  public:
@@ -30,7 +36,8 @@ class Run {
         backend_(backend),
         send_(backend, size(data.send_count())),
         recv_(backend, size(data.recv_count())),
-        stream_(backend.make_stream()) {
+        stream_(backend.make_stream()),
+        others_(backend.enqueues ? 0 : static_cast<std::size_t>(backend.cache())) {
     std::vector<std::byte> values(send_.bytes());
     for (std::int64_t i = 0; i < data.send_count(); ++i)
       set_element(values.data(), data.type, i, data.sent(i));
@@ -72,6 +79,23 @@ class Run {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
+  /// Seconds until this rank has done one call that all ranks of a machine begin at the same time,
+  /// each with other things in its caches: as after kernels in a step. There a call of few bytes
+  /// takes several times what it takes in a loop of its own.
+  double time_apart() const {
+    constexpr double kLongest = 1;  // of waiting for each other, on a machine that is too busy
+    for (double margin = slowest(communicator_, 2 * forget());; margin *= 2) {
+      const double start = slowest(communicator_, now() + margin);
+      forget();
+      const bool late = now() > start;
+      while (now() < start) {
+      }
+      call();
+      const double seconds = now() - start;
+      if (slowest(communicator_, late ? 1 : 0) == 0 || margin > kLongest) return seconds;
+    }
+  }
+
   /// Once more on poisoned memory; "" or what is wrong on this rank.
   std::string check() const {
     backend_.fill(recv_.data(), 0xee, recv_.bytes());
@@ -85,6 +109,16 @@ class Run {
   }
 
  private:
+  static double now() {
+    return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+  }
+  /// Fills the caches; how long that takes.
+  double forget() const {
+    const double start = now();
+    constexpr std::size_t kLine = 64;
+    for (std::size_t i = 0; i < others_.size(); i += kLine) others_[i] = others_[i] + 1;
+    return now() - start;
+  }
   std::size_t size(std::int64_t count) const {
     return static_cast<std::size_t>(count) * bytes_of(data_.type);
   }
@@ -93,6 +127,7 @@ class Run {
   const Backend& backend_;
   Buffer send_, recv_;
   Stream stream_;
+  mutable std::vector<unsigned char> others_;  ///< what else there is in the caches
 };
 
 /// On all ranks or on none.
@@ -108,11 +143,6 @@ void require_right(const Run& run, const CollectiveData& data, const Communicato
   }
 }
 
-double slowest(const Communicator& communicator, double seconds) {
-  const std::vector<double> all = gather_values(communicator, seconds);
-  return *std::max_element(all.begin(), all.end());
-}
-
 double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(at);
@@ -121,8 +151,8 @@ double quantile(const std::vector<double>& sorted, double share) {
 }
 
 /// How many calls make a repetition, and how many repetitions there is time for; the same on all
-/// ranks, because the times are.
-std::pair<std::int64_t, int> plan(const Run& run, const Communicator& communicator,
+/// ranks, because the times are. `apart`: one call.
+std::pair<std::int64_t, int> plan(const Run& run, const Communicator& communicator, bool apart,
                                   const CollectiveOptions& options) {
   double spent = 0;
   std::int64_t calls = 1;
@@ -132,8 +162,8 @@ std::pair<std::int64_t, int> plan(const Run& run, const Communicator& communicat
     calls *= 2;
   }
   const double once = std::max(spent / static_cast<double>(calls), 1e-9);
-  calls = std::clamp<std::int64_t>(std::llround(std::min(1e9, options.batch.value / once)), 1,
-                                   kMostCalls);
+  const double batch = apart ? 0 : std::min(1e9, options.batch.value / once);
+  calls = std::clamp<std::int64_t>(std::llround(batch), 1, kMostCalls);
   const double fitting = options.most.value / (once * static_cast<double>(calls));
   return {calls, std::clamp(static_cast<int>(std::min(fitting, 1e6)),
                             std::min(kFewest, options.repetitions), options.repetitions)};
@@ -220,10 +250,14 @@ CollectiveMeasurement measure_collective(CollectiveKind kind, std::int64_t bytes
       kind, options.type, count, communicator.rank(), communicator.size(), options.seed};
   const Run run(data, communicator, backend);
   require_right(run, data, communicator);
-  const auto [calls, repetitions] = plan(run, communicator, options);
+  // On GPUs as nccl-tests do it; elsewhere as a step finds it.
+  const bool apart = !backend.enqueues && on_one_machine(communicator);
+  const auto [calls, repetitions] = plan(run, communicator, apart, options);
   std::vector<double> times;
-  for (int r = 0; r < repetitions; ++r)
-    times.push_back(slowest(communicator, run.time(calls)) / static_cast<double>(calls));
+  for (int r = 0; r < repetitions; ++r) {
+    const double seconds = apart ? run.time_apart() : run.time(calls);
+    times.push_back(slowest(communicator, seconds) / static_cast<double>(calls));
+  }
   require_right(run, data, communicator);
   std::sort(times.begin(), times.end());
   CollectiveMeasurement m;

@@ -30,10 +30,11 @@ struct CollectiveMeasurement {
 
 /// Times a collective of all members on tensors of the backend, `bytes` long (rounded down to whole
 /// elements, the same number for every rank where they share the array): out of place, and for
-/// send_recv every rank to the next while it receives from the one before. Before and after, its
-/// result is compared with what it must be, in whole numbers that no rounding touches. All members
-/// return the same, or throw the same: base::Error when an element is wrong on any rank, or there
-/// is not enough memory. `bytes` >= 0.
+/// send_recv every rank to the next while it receives from the one before. On GPUs in batches, as
+/// nccl-tests does; on a processor call by call, all ranks at the same time and with cold caches.
+/// Before and after, its result is compared with what it must be, in whole numbers that no rounding
+/// touches. All members return the same, or throw the same: base::Error when an element is wrong on
+/// any rank, or there is not enough memory. `bytes` >= 0.
 CollectiveMeasurement measure_collective(CollectiveKind kind, std::int64_t bytes,
                                          const Communicator& communicator, const Backend& backend,
                                          const CollectiveOptions& options = {});

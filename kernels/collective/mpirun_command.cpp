@@ -47,6 +47,13 @@ bool may_read_other_processes() {
   return ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
+/// Without a remote shell to look for: all ranks are here. They print no stack traces. They end
+/// with the thread that started them (join_job), which must be the one that lives to the end.
+constexpr std::pair<const char*, const char*> kSettings[] = {
+    {"plm", "isolated"}, {"opal_signal", ""}, {"odls_base_num_threads", "0"}};
+
+}  // namespace
+
 std::string find_mpirun() {
   const char* path = std::getenv("PATH");
   for (const char* name : {"mpirun.openmpi", "mpirun"}) {
@@ -58,13 +65,6 @@ std::string find_mpirun() {
   }
   throw base::MissingError("mpirun is not found: " + mpi_packages());
 }
-
-/// Without a remote shell to look for: all ranks are here. They print no stack traces. They end
-/// with the thread that started them (join_job), which must be the one that lives to the end.
-constexpr std::pair<const char*, const char*> kSettings[] = {
-    {"plm", "isolated"}, {"opal_signal", ""}, {"odls_base_num_threads", "0"}};
-
-}  // namespace
 
 std::vector<std::string> mpirun_command(int ranks, std::span<char* const> argv) {
   std::vector<std::string> words{find_mpirun(), "--oversubscribe",

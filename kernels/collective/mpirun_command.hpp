@@ -6,6 +6,9 @@
 
 namespace paceline::kernels {
 
+/// The full path of mpirun; base::MissingError without one in PATH.
+std::string find_mpirun();
+
 /// The command that runs this program with argv[1], … as ranks of this machine: the full path of
 /// mpirun and its arguments. base::MissingError without mpirun.
 std::vector<std::string> mpirun_command(int ranks, std::span<char* const> argv);

@@ -11,6 +11,7 @@
 #include "base/message.hpp"
 #include "kernels/collective/mpi.hpp"
 #include "kernels/collective/mpirun.hpp"
+#include "kernels/collective/mpirun_command.hpp"
 #include "kernels/host_load.hpp"
 
 namespace paceline::kernels {
@@ -94,9 +95,14 @@ std::optional<int> start_ranks(int ranks, std::span<char* const> argv) {
     return 2;
   }
   if (ranks == 1) return std::nullopt;
+  require_ranks(ranks);
+  return run_under_mpirun(ranks, argv);
+}
+
+void require_ranks(int ranks) {
   check_cores(ranks);
   require_mpi();
-  return run_under_mpirun(ranks, argv);
+  find_mpirun();
 }
 
 std::string mpi_packages() {

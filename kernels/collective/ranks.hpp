@@ -36,6 +36,10 @@ std::optional<Launch> launch();
 /// MPI.
 std::optional<int> start_ranks(int ranks, std::span<char* const> argv);
 
+/// base::Error and base::MissingError as start_ranks() throws them where so many ranks cannot be
+/// started here.
+void require_ranks(int ranks);
+
 /// What to install for several ranks: one line for errors and `check`.
 std::string mpi_packages();
 

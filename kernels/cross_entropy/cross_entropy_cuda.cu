@@ -15,11 +15,11 @@ struct Rows {
 };
 
 template <int W, class T>
-__device__ MaxSum with_pack(MaxSum sum, const Pack<T, W>& p) {
+__device__ MaxSum with_pack(MaxSum sum, const Vector<T, W>& p) {
   float max = sum.max;
-  for (int j = 0; j < W; ++j) max = fmaxf(max, static_cast<float>(p.value[j]));
+  for (int j = 0; j < W; ++j) max = fmaxf(max, static_cast<float>(p.at[j]));
   float total = sum.sum * numeric::exp_of(sum.max - max);
-  for (int j = 0; j < W; ++j) total += numeric::exp_of(static_cast<float>(p.value[j]) - max);
+  for (int j = 0; j < W; ++j) total += numeric::exp_of(static_cast<float>(p.at[j]) - max);
   return {max, total};
 }
 
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
   const int packs = columns / W, step = static_cast<int>(blockDim.x);
   for (int i = static_cast<int>(threadIdx.x); i < packs; i += kHeld * step) {
     const Held<W, kHeld, 1, T> held(in, i, step, packs);
-    held.each([&](std::int64_t, const Pack<T, W>(&p)[1]) { mine = with_pack(mine, p[0]); });
+    held.each([&](std::int64_t, const Vector<T, W>(&p)[1]) { mine = with_pack(mine, p[0]); });
   }
   const float max = block_max(mine.max, scratch);
   const float sum = block_sum(mine.sum * numeric::exp_of(mine.max - max), scratch);
@@ -58,11 +58,11 @@ __global__ void __launch_bounds__(kTileThreads)
                                   blockDim.x, columns / W);
   const float lse = lses[row], dloss = dlosses[row];
   const std::int64_t target = targets[row] - first;
-  held.each([&](std::int64_t at, const Pack<T, W>(&p)[1]) {
-    Pack<T, W> out;
+  held.each([&](std::int64_t at, const Vector<T, W>(&p)[1]) {
+    Vector<T, W> out;
     for (int j = 0; j < W; ++j)
-      out.value[j] =
-          T(cross_entropy_slope(static_cast<float>(p[0].value[j]), lse, at + j == target, dloss));
+      out.at[j] =
+          T(cross_entropy_slope(static_cast<float>(p[0].at[j]), lse, at + j == target, dloss));
     write_once(dlogits + row * columns + at, out);
   });
 }

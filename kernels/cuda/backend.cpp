@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/backend.hpp"
 
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "base/error.hpp"
 #include "kernels/cuda/check.hpp"
@@ -80,6 +83,46 @@ GpuReading reading() {
   return nvml ? nvml->read(nvml->gpu(address)) : GpuReading{};
 }
 
+cudaEvent_t native(Event event) { return static_cast<cudaEvent_t>(event.handle); }
+Event make_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreate(&event));
+  return {event};
+}
+double seconds(Event from, Event to) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, native(from), native(to)));
+  return static_cast<double>(milliseconds) / 1e3;
+}
+constexpr EventFunctions kEvents{
+    make_event, [](Event event) { cudaEventDestroy(native(event)); },
+    [](Event event, Stream s) { check(cudaEventRecord(native(event), native(s))); },
+    [](Stream s, Event event) { check(cudaStreamWaitEvent(native(s), native(event), 0)); },
+    seconds};
+
+void idle(double seconds, Stream stream) {
+  auto wanted = std::make_unique<double>(seconds);
+  check(cudaLaunchHostFunc(
+      native(stream),
+      [](void* data) {
+        const std::unique_ptr<const double> time(static_cast<double*>(data));
+        std::this_thread::sleep_for(std::chrono::duration<double>(*time));
+      },
+      wanted.get()));
+  wanted.release();
+}
+
+/// A launcher may show every rank only its own device, which then is number 0 of 1.
+std::string take_device(int local_rank) {
+  int devices = 0, current = 0;
+  char address[32] = {};
+  check(cudaGetDeviceCount(&devices));
+  check(cudaSetDevice(local_rank % devices));
+  check(cudaGetDevice(&current));
+  check(cudaDeviceGetPCIBusId(address, sizeof address, current));
+  return address;
+}
+
 constexpr Backend kCuda{"cuda",
                         allocate,
                         [](void* data) { cudaFree(data); },
@@ -100,12 +143,20 @@ constexpr Backend kCuda{"cuda",
                         memory,
                         multiprocessors,
                         cache,
-                        reading};
+                        reading,
+                        true,
+                        kEvents,
+                        idle,
+                        take_device};
 
 }  // namespace
 }  // namespace cuda
 
 const Backend& cuda_backend() {
+  // Streams that share one of the device's queues wait for each other: a message that waits for its
+  // partner would hold up kernels. 32 is the most there are (CUDA C++ programming guide,
+  // environment variables); read when the driver starts.
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   // 35 without a driver (or with one that is too old), 100 with a driver and no device.

@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kTileThreads)
   const T* from = table + std::int64_t{tokens[blockIdx.x]} * columns;
   const Held<W, kHeld, 1, T> held(Inputs<T, 1>{{from}}, first_of_tile(kHeld), blockDim.x,
                                   columns / W);
-  held.each([&](std::int64_t at, const Pack<T, W>(&p)[1]) {
+  held.each([&](std::int64_t at, const Vector<T, W>(&p)[1]) {
     write_once(y + std::int64_t{blockIdx.x} * columns + at, p[0]);
   });
 }
@@ -62,14 +62,14 @@ template <int W, class T>
 __device__ void add_listed(const T* dy, int columns, const int* list, int count, float (&sums)[W]) {
   constexpr int kAtOnce = 4;
   for (int k = 0; k < count; k += kAtOnce) {
-    Pack<T, W> packs[kAtOnce] = {};
+    Vector<T, W> packs[kAtOnce] = {};
     PACELINE_UNROLL
     for (int a = 0; a < kAtOnce; ++a) {
       if (k + a < count) packs[a] = read_once<W>(dy + std::int64_t{list[k + a]} * columns);
     }
     PACELINE_UNROLL
     for (int a = 0; a < kAtOnce; ++a) {
-      for (int j = 0; j < W; ++j) sums[j] += static_cast<float>(packs[a].value[j]);
+      for (int j = 0; j < W; ++j) sums[j] += static_cast<float>(packs[a].at[j]);
     }
   }
 }
@@ -102,8 +102,8 @@ __global__ void __launch_bounds__(kTileThreads)
   }
   if (column >= columns) return;
   float* to = dtable + std::int64_t{token} * columns + column;
-  Pack<float, W> old = read_once<W>(to);
-  for (int j = 0; j < W; ++j) old.value[j] += sums[j];
+  Vector<float, W> old = read_once<W>(to);
+  for (int j = 0; j < W; ++j) old.at[j] += sums[j];
   write_once(to, old);
 }
 

@@ -32,25 +32,30 @@ std::unique_ptr<Buffer> zeroed(const kernels::Backend& backend, double bytes) {
 
 }  // namespace
 
-Exchanges::Exchanges(const RankPart& part, const kernels::Backend& backend,
-                     const Communicator& world)
-    : world_(world) {
-  double outgoing = 0, whole = 0, share = 0;
-  std::set<std::vector<int>> groups;
+double exchange_bytes(const RankPart& part) {
+  double largest = 0, bytes = 0;
+  std::map<int, double> by_sender;
+  for (const RankTask& task : part.tasks)
+    if (task.exchange != nullptr) largest = std::max(largest, task.exchange->bytes);
+  for (const Exchange* message : part.receives) {
+    double& most = by_sender[message->ranks.front()];
+    most = std::max(most, message->bytes);
+  }
+  for (const auto& [sender, most] : by_sender) bytes += static_cast<double>(kAhead) * most;
+  return bytes + 3 * largest;  // what is sent, a whole array, a share
+}
+
+Exchanges::Exchanges(const RankPart& part, const sim::TaskGraph& graph,
+                     const kernels::Backend& backend, const Communicator& world)
+    : backend_(backend), world_(world) {
+  std::set<std::pair<sim::Stream, std::vector<int>>> groups;
   for (const RankTask& task : part.tasks) {
-    if (task.exchange == nullptr) continue;
-    const Exchange& e = *task.exchange;
-    if (task.deed == Deed::Send) {
-      outgoing = std::max(outgoing, e.bytes);
-      continue;
-    }
-    const auto members = static_cast<double>(e.ranks.size());
-    whole = std::max(whole, e.bytes + 4 * members);
-    share = std::max(share, e.bytes / members + 4);
-    groups.insert(e.ranks);
+    if (task.deed == Deed::Send) to_.try_emplace(task.exchange->ranks.back());
+    if (task.deed == Deed::Collective)
+      groups.emplace(graph.tasks[task.task].stream, task.exchange->ranks);
   }
   // All ranks make groups in the same order, so none waits for another's turn.
-  for (const std::vector<int>& ranks : groups) groups_.emplace(ranks, kernels::group(world, ranks));
+  for (const auto& key : groups) groups_.emplace(key, kernels::group(world, key.second));
   for (const Exchange* message : part.receives) {
     const int from = message->ranks.front();
     auto peer =
@@ -61,15 +66,49 @@ Exchanges::Exchanges(const RankPart& part, const kernels::Backend& backend,
     }
     peer->messages.push_back(message);
   }
+  if (backend.enqueues) make_ways();
+  make_buffers(part);
+}
+
+Exchanges::~Exchanges() {
+  for (const auto& [to, way] : to_) backend_.drop_stream(way.stream);
+  for (const Peer& peer : peers_) backend_.drop_stream(peer.way.stream);
+}
+
+/// In an order that all ranks share.
+void Exchanges::make_ways() {
+  std::map<std::pair<int, int>, Way*> ways;
+  for (auto& [to, way] : to_) ways.emplace(std::pair(world_.rank(), to), &way);
+  for (Peer& peer : peers_) ways.emplace(std::pair(peer.rank, world_.rank()), &peer.way);
+  for (const auto& [ends, way] : ways) {
+    const int ranks[] = {ends.first, ends.second};
+    way->pair.emplace(kernels::group(world_, ranks));
+    way->stream = backend_.make_stream();
+  }
+}
+
+void Exchanges::make_buffers(const RankPart& part) {
+  double outgoing = 0, whole = 0, share = 0;
+  for (const RankTask& task : part.tasks) {
+    if (task.exchange == nullptr) continue;
+    const Exchange& e = *task.exchange;
+    if (task.deed == Deed::Send) {
+      outgoing = std::max(outgoing, e.bytes);
+      continue;
+    }
+    const auto members = static_cast<double>(e.ranks.size());
+    whole = std::max(whole, e.bytes + 4 * members);
+    share = std::max(share, e.bytes / members + 4);
+  }
   for (Peer& peer : peers_) {
     double largest = 0;
     for (const Exchange* m : peer.messages) largest = std::max(largest, m->bytes);
-    for (std::size_t i = 0; i < kAhead; ++i) peer.buffers.push_back(zeroed(backend, largest));
+    for (std::size_t i = 0; i < kAhead; ++i) peer.buffers.push_back(zeroed(backend_, largest));
     peer.requests.resize(kAhead);
   }
-  outgoing_ = zeroed(backend, outgoing);
-  whole_ = zeroed(backend, whole);
-  share_ = zeroed(backend, share);
+  outgoing_ = zeroed(backend_, outgoing);
+  whole_ = zeroed(backend_, whole);
+  share_ = zeroed(backend_, share);
 }
 
 Tensor Exchanges::tensor(const Buffer& buffer, double bytes) const {
@@ -79,7 +118,7 @@ Tensor Exchanges::tensor(const Buffer& buffer, double bytes) const {
 void Exchanges::begin() {
   for (Peer& peer : peers_) {
     peer.posted = peer.taken = 0;
-    while (peer.posted < std::min(kAhead, peer.messages.size())) post(peer);
+    while (!backend_.enqueues && peer.posted < std::min(kAhead, peer.messages.size())) post(peer);
   }
 }
 
@@ -91,6 +130,12 @@ void Exchanges::post(Peer& peer) {
   ++peer.posted;
 }
 
+void Exchanges::enqueue(Peer& peer) {
+  const Exchange& message = *peer.messages[peer.posted++];
+  kernels::recv(*peer.way.pair, tensor(*peer.buffers.front(), message.bytes), 0, 0,
+                peer.way.stream);
+}
+
 bool Exchanges::take(Peer& peer) {
   if (peer.taken == peer.posted) return false;
   if (!kernels::done(peer.requests[peer.taken % kAhead])) return false;
@@ -99,31 +144,38 @@ bool Exchanges::take(Peer& peer) {
   return true;
 }
 
+kernels::Stream Exchanges::stream_to(const Exchange& message) const {
+  return to_.at(message.ranks.back()).stream;
+}
+
 void Exchanges::send(const Exchange& message) {
-  sent_.push_back(kernels::isend(world_, tensor(*outgoing_, message.bytes), message.ranks.back(),
-                                 tag_of(message)));
+  const Tensor data = tensor(*outgoing_, message.bytes);
+  const Way& way = to_.at(message.ranks.back());
+  if (way.pair) return kernels::send(*way.pair, data, 1, 0, way.stream);
+  sent_.push_back(kernels::isend(world_, data, message.ranks.back(), tag_of(message)));
 }
 
 void Exchanges::drop_sent() {
   std::erase_if(sent_, [](kernels::Request& request) { return kernels::done(request); });
 }
 
-void Exchanges::collective(const Exchange& exchange) {
-  const Communicator& members = groups_.at(exchange.ranks);
+void Exchanges::collective(const Exchange& exchange, sim::Stream kind, kernels::Stream stream) {
+  const Communicator& members = groups_.at({kind, exchange.ranks});
+  constexpr auto kSum = kernels::Reduction::Sum;
   const auto count = static_cast<double>(members.size());
   const Tensor part = tensor(*share_, exchange.bytes / count);
   Tensor all = tensor(*whole_, exchange.bytes);
   switch (exchange.op) {
     case CollectiveOp::AllReduce:
-      return kernels::all_reduce(members, all, all);
+      return kernels::all_reduce(members, all, all, kSum, stream);
     case CollectiveOp::AllGather:
       all.count = part.count * members.size();
-      return kernels::all_gather(members, part, all);
+      return kernels::all_gather(members, part, all, stream);
     case CollectiveOp::ReduceScatter:
       all.count = part.count * members.size();
-      return kernels::reduce_scatter(members, all, part);
+      return kernels::reduce_scatter(members, all, part, kSum, stream);
     case CollectiveOp::Broadcast:
-      return kernels::broadcast(members, all, 0);
+      return kernels::broadcast(members, all, 0, stream);
     case CollectiveOp::AllToAll:
     case CollectiveOp::SendRecv:
     case CollectiveOp::Reduce:
@@ -135,6 +187,8 @@ void Exchanges::collective(const Exchange& exchange) {
 void Exchanges::finish() {
   for (kernels::Request& request : sent_) kernels::wait(request);
   sent_.clear();
+  for (const auto& [to, way] : to_) backend_.wait(way.stream);
+  for (const Peer& peer : peers_) backend_.wait(peer.way.stream);
 }
 
 }  // namespace paceline::hardware

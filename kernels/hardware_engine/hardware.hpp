@@ -32,7 +32,9 @@ struct Run {
 /// A rank is one thread of control. Under fixed dispatch it takes its tasks in the order they were
 /// added; under ready dispatch the first action whose inputs are there. A message leaves as soon as
 /// its turn comes and is under way while the rank goes on; it has ended when the receiver has it.
-/// Collectives are waited for in their turn: a processor that computes does not communicate.
+/// On a processor collectives are waited for in their turn: who computes does not communicate. On a
+/// GPU everything is enqueued, kernels and each kind of communication in streams of their own, and
+/// timed by events of the streams; ready dispatch is for one rank there.
 ///
 /// base::Error when the graph's ranks are not those of `world`, a task is of a kind that needs what
 /// this backend lacks, memory does not suffice, or a kernel's output is not a number afterwards.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "kernels/measure.hpp"
 #include "models/workload/kernel_calls.hpp"
 
 namespace paceline::hardware {
@@ -25,13 +26,6 @@ std::vector<KernelCall> calls_of(const models::Op& op, std::string& note) {
   return calls;
 }
 
-const Operation* find(const KernelCall& call) {
-  for (const Operation& operation : kernels::operations()) {
-    if (operation.kernel == call.kernel && operation.pass == call.pass) return &operation;
-  }
-  return nullptr;
-}
-
 bool supports(const Operation& operation, kernels::DType type) {
   return std::find(operation.types.begin(), operation.types.end(), type) != operation.types.end();
 }
@@ -42,43 +36,55 @@ kernels::Case case_of(const KernelCall& call) {
   return c;
 }
 
-}  // namespace
-
-Work prepare(const models::Op& op, const Backend& backend, std::uint64_t seed, std::string& note) {
-  Work work;
+struct Call {
+  const Operation* operation;
+  kernels::Case c;
+};
+std::vector<Call> operations_of(const models::Op& op, const Backend& backend, std::string& note) {
+  std::vector<Call> result;
   for (const KernelCall& call : calls_of(op, note)) {
-    const Operation* operation = find(call);
+    const Operation* operation = kernels::find_operation(call.kernel, call.pass);
     const kernels::Case c = case_of(call);
     if (operation == nullptr || !backend.has(*operation) || !supports(*operation, c.type)) {
       throw base::Error(std::string(op.name), std::string("the ") + backend.name +
                                                   " backend has no kernel " + call.kernel + " " +
                                                   call.pass + " in " + call.type);
     }
-    work.calls.push_back(
-        {operation, std::make_unique<kernels::Arguments>(*operation, c, backend, seed)});
+    result.push_back({operation, c});
+  }
+  return result;
+}
+
+}  // namespace
+
+double bytes_of(const models::Op& op, const Backend& backend) {
+  std::string note;
+  double bytes = 0;
+  for (const Call& call : operations_of(op, backend, note))
+    bytes += kernels::bytes_of(call.operation->tensors(call.c));
+  return bytes;
+}
+
+Work prepare(const models::Op& op, const Backend& backend, std::uint64_t seed, std::string& note) {
+  Work work;
+  for (const Call& call : operations_of(op, backend, note)) {
+    const std::vector<kernels::TensorSpec> specs = call.operation->tensors(call.c);
+    work.calls.push_back({call.operation, call.c,
+                          std::make_unique<kernels::FilledTensors>(
+                              specs, kernels::blocks_of(specs, seed), backend)});
   }
   return work;
 }
 
 void enqueue(const Work& work, const Backend& backend, kernels::Stream stream) {
   for (const Prepared& call : work.calls)
-    backend.run(*call.operation, call.arguments->call(), stream);
+    backend.run(*call.operation, {call.c, call.tensors->tensors()}, stream);
 }
 
 void check_finite(const Work& work, const std::string& name) {
-  for (const Prepared& call : work.calls) {
-    const kernels::Values values = call.arguments->values();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const kernels::TensorSpec& spec = call.arguments->specs()[i];
-      if (spec.use != kernels::Use::Out && spec.use != kernels::Use::InOut) continue;
-      for (const double value : values[i]) {
-        if (std::isfinite(value)) continue;
-        throw base::Error(name, std::string("kernel ") + call.operation->kernel + " " +
-                                    call.operation->pass + " gave " + std::to_string(value) +
-                                    " in " + spec.name);
-      }
-    }
-  }
+  for (const Prepared& call : work.calls)
+    call.tensors->check_outputs(name + ", kernel " + call.operation->kernel + " " +
+                                call.operation->pass);
 }
 
 }  // namespace paceline::hardware

@@ -5,15 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "kernels/check.hpp"
+#include "kernels/filled_tensors.hpp"
 #include "models/workload/layer_ops.hpp"
 
 namespace paceline::hardware {
 
-/// An operation on arguments of its own in a backend's memory.
+/// An operation on tensors of its own in a backend's memory.
 struct Prepared {
   const kernels::Operation* operation = nullptr;
-  std::unique_ptr<kernels::Arguments> arguments;
+  kernels::Case c;
+  std::unique_ptr<kernels::FilledTensors> tensors;
 };
 
 /// The kernels of one segment, ready to run.
@@ -22,7 +23,11 @@ struct Work {
   double seconds = 0;  ///< without calls: how long to be busy
 };
 
+/// Bytes that prepare() takes.
+double bytes_of(const models::Op& op, const kernels::Backend& backend);
+
 /// What the op is on this backend. `note` receives one line where other kernels stand for it.
+/// base::Error where the backend lacks the kernel.
 Work prepare(const models::Op& op, const kernels::Backend& backend, std::uint64_t seed,
              std::string& note);
 

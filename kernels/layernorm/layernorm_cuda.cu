@@ -23,22 +23,22 @@ __global__ void __launch_bounds__(kRowThreads)
   if (row >= rows) return;
   const Row<W, 1, T> x(in, row * columns, columns);
   float sum = 0, squares = 0;
-  x.each([&](std::int64_t, const Pack<T, W>(&p)[1]) {
-    for (int j = 0; j < W; ++j) sum += static_cast<float>(p[0].value[j]);
+  x.each([&](std::int64_t, const Vector<T, W>(&p)[1]) {
+    for (int j = 0; j < W; ++j) sum += static_cast<float>(p[0].at[j]);
   });
   const float mean = row_sum(sum, scratch) / static_cast<float>(columns);
-  x.each([&](std::int64_t, const Pack<T, W>(&p)[1]) {
+  x.each([&](std::int64_t, const Vector<T, W>(&p)[1]) {
     for (int j = 0; j < W; ++j) {
-      const float centred = static_cast<float>(p[0].value[j]) - mean;
+      const float centred = static_cast<float>(p[0].at[j]) - mean;
       squares += centred * centred;
     }
   });
   const float r = layernorm_inverse(row_sum(squares, scratch) / static_cast<float>(columns));
-  x.each([&](std::int64_t column, const Pack<T, W>(&p)[1]) {
-    const Pack<float, W> w = load<W>(parameters.w + column), b = load<W>(parameters.b + column);
-    Pack<T, W> result;
+  x.each([&](std::int64_t column, const Vector<T, W>(&p)[1]) {
+    const Vector<float, W> w = load<W>(parameters.w + column), b = load<W>(parameters.b + column);
+    Vector<T, W> result;
     for (int j = 0; j < W; ++j)
-      result.value[j] = T((static_cast<float>(p[0].value[j]) - mean) * r * w.value[j] + b.value[j]);
+      result.at[j] = T((static_cast<float>(p[0].at[j]) - mean) * r * w.at[j] + b.at[j]);
     write_once(y + row * columns + column, result);
   });
   if (threadIdx.x != 0) return;
@@ -57,23 +57,22 @@ __global__ void __launch_bounds__(kRowThreads)
   const Row<W, 2, T> both(in, row * columns, columns);
   const float mean = means[row], r = rs[row];
   float sum_g = 0, sum_gx = 0;
-  both.each([&](std::int64_t column, const Pack<T, W>(&p)[2]) {
-    const Pack<float, W> weight = load<W>(w + column);
+  both.each([&](std::int64_t column, const Vector<T, W>(&p)[2]) {
+    const Vector<float, W> weight = load<W>(w + column);
     for (int j = 0; j < W; ++j) {
-      const float g = static_cast<float>(p[1].value[j]) * weight.value[j];
+      const float g = static_cast<float>(p[1].at[j]) * weight.at[j];
       sum_g += g;
-      sum_gx += g * ((static_cast<float>(p[0].value[j]) - mean) * r);
+      sum_gx += g * ((static_cast<float>(p[0].at[j]) - mean) * r);
     }
   });
   const float mean_g = row_sum(sum_g, scratch) / static_cast<float>(columns);
   const float mean_gx = row_sum(sum_gx, scratch) / static_cast<float>(columns);
-  both.each([&](std::int64_t column, const Pack<T, W>(&p)[2]) {
-    const Pack<float, W> weight = load<W>(w + column);
-    Pack<T, W> out;
+  both.each([&](std::int64_t column, const Vector<T, W>(&p)[2]) {
+    const Vector<float, W> weight = load<W>(w + column);
+    Vector<T, W> out;
     for (int j = 0; j < W; ++j)
-      out.value[j] =
-          T(layernorm_dx(static_cast<float>(p[1].value[j]) * weight.value[j],
-                         (static_cast<float>(p[0].value[j]) - mean) * r, r, mean_g, mean_gx));
+      out.at[j] = T(layernorm_dx(static_cast<float>(p[1].at[j]) * weight.at[j],
+                                 (static_cast<float>(p[0].at[j]) - mean) * r, r, mean_g, mean_gx));
     write_once(dx + row * columns + column, out);
   });
 }
@@ -81,12 +80,12 @@ __global__ void __launch_bounds__(kRowThreads)
 struct WeightTerms {
   const float *mean, *r;
   template <class T, int W>
-  __device__ void operator()(std::int64_t row, const Pack<T, W>& x, const Pack<T, W>& dy,
+  __device__ void operator()(std::int64_t row, const Vector<T, W>& x, const Vector<T, W>& dy,
                              float (&sums)[2][W]) const {
     const float m = mean[row], inverse = r[row];
     for (int j = 0; j < W; ++j) {
-      const auto g = static_cast<float>(dy.value[j]);
-      sums[0][j] += g * ((static_cast<float>(x.value[j]) - m) * inverse);
+      const auto g = static_cast<float>(dy.at[j]);
+      sums[0][j] += g * ((static_cast<float>(x.at[j]) - m) * inverse);
       sums[1][j] += g;
     }
   }

@@ -15,18 +15,18 @@ __global__ void __launch_bounds__(kRowThreads)
   if (row >= rows) return;
   const Row<W, 1, T> x(in, row * columns, columns);
   float squares = 0;
-  x.each([&](std::int64_t, const Pack<T, W>(&p)[1]) {
+  x.each([&](std::int64_t, const Vector<T, W>(&p)[1]) {
     for (int j = 0; j < W; ++j) {
-      const auto value = static_cast<float>(p[0].value[j]);
+      const auto value = static_cast<float>(p[0].at[j]);
       squares += value * value;
     }
   });
   const float inverse = rms_inverse(row_sum(squares, scratch) / static_cast<float>(columns));
-  x.each([&](std::int64_t column, const Pack<T, W>(&p)[1]) {
-    const Pack<float, W> weight = load<W>(w + column);
-    Pack<T, W> out;
+  x.each([&](std::int64_t column, const Vector<T, W>(&p)[1]) {
+    const Vector<float, W> weight = load<W>(w + column);
+    Vector<T, W> out;
     for (int j = 0; j < W; ++j)
-      out.value[j] = T(static_cast<float>(p[0].value[j]) * inverse * weight.value[j]);
+      out.at[j] = T(static_cast<float>(p[0].at[j]) * inverse * weight.at[j]);
     write_once(y + row * columns + column, out);
   });
   if (threadIdx.x == 0) r[row] = inverse;
@@ -42,20 +42,19 @@ __global__ void __launch_bounds__(kRowThreads)
   if (row >= rows) return;
   const Row<W, 2, T> both(in, row * columns, columns);
   float dot = 0;
-  both.each([&](std::int64_t column, const Pack<T, W>(&p)[2]) {
-    const Pack<float, W> weight = load<W>(w + column);
+  both.each([&](std::int64_t column, const Vector<T, W>(&p)[2]) {
+    const Vector<float, W> weight = load<W>(w + column);
     for (int j = 0; j < W; ++j)
-      dot +=
-          static_cast<float>(p[1].value[j]) * weight.value[j] * static_cast<float>(p[0].value[j]);
+      dot += static_cast<float>(p[1].at[j]) * weight.at[j] * static_cast<float>(p[0].at[j]);
   });
   const float inverse = r[row];
   const float share = rmsnorm_share(row_sum(dot, scratch) / static_cast<float>(columns), inverse);
-  both.each([&](std::int64_t column, const Pack<T, W>(&p)[2]) {
-    const Pack<float, W> weight = load<W>(w + column);
-    Pack<T, W> out;
+  both.each([&](std::int64_t column, const Vector<T, W>(&p)[2]) {
+    const Vector<float, W> weight = load<W>(w + column);
+    Vector<T, W> out;
     for (int j = 0; j < W; ++j)
-      out.value[j] = T(rmsnorm_dx(static_cast<float>(p[1].value[j]), weight.value[j],
-                                  static_cast<float>(p[0].value[j]), inverse, share));
+      out.at[j] = T(rmsnorm_dx(static_cast<float>(p[1].at[j]), weight.at[j],
+                               static_cast<float>(p[0].at[j]), inverse, share));
     write_once(dx + row * columns + column, out);
   });
 }
@@ -63,11 +62,11 @@ __global__ void __launch_bounds__(kRowThreads)
 struct WeightTerms {
   const float* r;
   template <class T, int W>
-  __device__ void operator()(std::int64_t row, const Pack<T, W>& x, const Pack<T, W>& dy,
+  __device__ void operator()(std::int64_t row, const Vector<T, W>& x, const Vector<T, W>& dy,
                              float (&sums)[1][W]) const {
     const float inverse = r[row];
     for (int j = 0; j < W; ++j)
-      sums[0][j] += static_cast<float>(dy.value[j]) * static_cast<float>(x.value[j]) * inverse;
+      sums[0][j] += static_cast<float>(dy.at[j]) * static_cast<float>(x.at[j]) * inverse;
   }
 };
 

@@ -21,14 +21,15 @@ __global__ void __launch_bounds__(kTileThreads)
   if (head >= static_cast<unsigned>(heads)) return;
   const std::int64_t at = (std::int64_t{blockIdx.x} * heads + head) * 2 * half + column;
   const std::int64_t angle = std::int64_t{blockIdx.x} * half + column;
-  const Pack<T, W> a = read_once<W>(x + at), b = read_once<W>(x + at + half);
-  const Pack<float, W> cosine = load<W>(angles.cosine + angle), sine = load<W>(angles.sine + angle);
-  Pack<T, W> first, second;
+  const Vector<T, W> a = read_once<W>(x + at), b = read_once<W>(x + at + half);
+  const Vector<float, W> cosine = load<W>(angles.cosine + angle),
+                         sine = load<W>(angles.sine + angle);
+  Vector<T, W> first, second;
   for (int j = 0; j < W; ++j) {
-    const Pair turned = rotated({static_cast<float>(a.value[j]), static_cast<float>(b.value[j])},
-                                cosine.value[j], direction * sine.value[j]);
-    first.value[j] = T(turned.first);
-    second.value[j] = T(turned.second);
+    const Pair turned = rotated({static_cast<float>(a.at[j]), static_cast<float>(b.at[j])},
+                                cosine.at[j], direction * sine.at[j]);
+    first.at[j] = T(turned.first);
+    second.at[j] = T(turned.second);
   }
   write_once(y + at, first);
   write_once(y + at + half, second);

@@ -17,18 +17,18 @@ __global__ void __launch_bounds__(kRowThreads)
   if (row >= rows) return;
   const Row<W, 1, T> x(in, row * columns, columns);
   float top = -FLT_MAX, sum = 0;
-  x.each([&](std::int64_t, const Pack<T, W>(&p)[1]) {
-    for (int j = 0; j < W; ++j) top = fmaxf(top, static_cast<float>(p[0].value[j]));
+  x.each([&](std::int64_t, const Vector<T, W>(&p)[1]) {
+    for (int j = 0; j < W; ++j) top = fmaxf(top, static_cast<float>(p[0].at[j]));
   });
   top = row_max(top, scratch);
-  x.each([&](std::int64_t, const Pack<T, W>(&p)[1]) {
-    for (int j = 0; j < W; ++j) sum += numeric::exp_of(static_cast<float>(p[0].value[j]) - top);
+  x.each([&](std::int64_t, const Vector<T, W>(&p)[1]) {
+    for (int j = 0; j < W; ++j) sum += numeric::exp_of(static_cast<float>(p[0].at[j]) - top);
   });
   const float inverse = 1 / row_sum(sum, scratch);
-  x.each([&](std::int64_t column, const Pack<T, W>(&p)[1]) {
-    Pack<T, W> out;
+  x.each([&](std::int64_t column, const Vector<T, W>(&p)[1]) {
+    Vector<T, W> out;
     for (int j = 0; j < W; ++j)
-      out.value[j] = T(numeric::exp_of(static_cast<float>(p[0].value[j]) - top) * inverse);
+      out.at[j] = T(numeric::exp_of(static_cast<float>(p[0].at[j]) - top) * inverse);
     write_once(y + row * columns + column, out);
   });
 }
@@ -42,16 +42,15 @@ __global__ void __launch_bounds__(kRowThreads)
   if (row >= rows) return;
   const Row<W, 2, T> both(in, row * columns, columns);
   float dot = 0;
-  both.each([&](std::int64_t, const Pack<T, W>(&p)[2]) {
+  both.each([&](std::int64_t, const Vector<T, W>(&p)[2]) {
     for (int j = 0; j < W; ++j)
-      dot += static_cast<float>(p[0].value[j]) * static_cast<float>(p[1].value[j]);
+      dot += static_cast<float>(p[0].at[j]) * static_cast<float>(p[1].at[j]);
   });
   dot = row_sum(dot, scratch);
-  both.each([&](std::int64_t column, const Pack<T, W>(&p)[2]) {
-    Pack<T, W> out;
+  both.each([&](std::int64_t column, const Vector<T, W>(&p)[2]) {
+    Vector<T, W> out;
     for (int j = 0; j < W; ++j)
-      out.value[j] =
-          T(static_cast<float>(p[0].value[j]) * (static_cast<float>(p[1].value[j]) - dot));
+      out.at[j] = T(static_cast<float>(p[0].at[j]) * (static_cast<float>(p[1].at[j]) - dot));
     write_once(dx + row * columns + column, out);
   });
 }

@@ -14,11 +14,10 @@ __global__ void __launch_bounds__(kTileThreads) forward(const T* x, T* y, int co
   const T* gate = x + 2 * start;
   const Held<W, kHeld, 2, T> held(Inputs<T, 2>{{gate, gate + columns}}, first_of_tile(kHeld),
                                   blockDim.x, columns / W);
-  held.each([&](std::int64_t at, const Pack<T, W>(&p)[2]) {
-    Pack<T, W> out;
+  held.each([&](std::int64_t at, const Vector<T, W>(&p)[2]) {
+    Vector<T, W> out;
     for (int j = 0; j < W; ++j)
-      out.value[j] =
-          T(swiglu(static_cast<float>(p[0].value[j]), static_cast<float>(p[1].value[j])));
+      out.at[j] = T(swiglu(static_cast<float>(p[0].at[j]), static_cast<float>(p[1].at[j])));
     write_once(y + start + at, out);
   });
 }
@@ -30,14 +29,14 @@ __global__ void __launch_bounds__(kTileThreads)
   const T* gate = x + 2 * start;
   const Held<W, kHeld, 3, T> held(Inputs<T, 3>{{gate, gate + columns, dy + start}},
                                   first_of_tile(kHeld), blockDim.x, columns / W);
-  held.each([&](std::int64_t at, const Pack<T, W>(&p)[3]) {
-    Pack<T, W> gates, ups;
+  held.each([&](std::int64_t at, const Vector<T, W>(&p)[3]) {
+    Vector<T, W> gates, ups;
     for (int j = 0; j < W; ++j) {
       const SwigluSlopes slopes =
-          swiglu_slopes(static_cast<float>(p[0].value[j]), static_cast<float>(p[1].value[j]));
-      const auto g = static_cast<float>(p[2].value[j]);
-      gates.value[j] = T(g * slopes.gate);
-      ups.value[j] = T(g * slopes.up);
+          swiglu_slopes(static_cast<float>(p[0].at[j]), static_cast<float>(p[1].at[j]));
+      const auto g = static_cast<float>(p[2].at[j]);
+      gates.at[j] = T(g * slopes.gate);
+      ups.at[j] = T(g * slopes.up);
     }
     write_once(dx + 2 * start + at, gates);
     write_once(dx + 2 * start + columns + at, ups);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 #include "base/config.hpp"
-#include "tests/e2e/run_program.hpp"
+#include "tests/e2e/run_copy.hpp"
 
 using paceline::tests::count_lines;
 using paceline::tests::Ran;
+using paceline::tests::run_copy;
 using paceline::tests::run_program;
 using paceline::tests::run_shell;
 
@@ -51,21 +53,23 @@ TEST_CASE("bad arguments end with exit code 2 and one line that says what would 
 }
 
 TEST_CASE("everything list names can be shown, as text and as JSON", "[cli]") {
-  const auto json = [](const std::string& arguments) {
-    const Ran ran = run_program("list " + arguments + " --json -");
-    INFO(arguments << ": " << ran.err);
+  const auto json = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "list");
+    words.insert(words.end(), {"--json", "-"});
+    const Ran ran = run_copy(words);
+    INFO(words.back() << ": " << ran.err);
     REQUIRE(ran.exit_code == 0);
-    return paceline::base::parse_json(ran.out, arguments).root;
+    return paceline::base::parse_json(ran.out, "list").root;
   };
   const auto text_at = [](const paceline::base::Value& map, const char* key) {
     const paceline::base::Value* value = paceline::base::find_path(map, key);
     REQUIRE(value != nullptr);
     return value->text;
   };
-  const auto kinds = json("");
+  const auto kinds = json({});
   for (const auto& kind : paceline::base::find_path(kinds, "kinds")->items) {
     const std::string kind_name = text_at(kind, "name");
-    const auto entries = json(kind_name);
+    const auto entries = json({kind_name});
     const auto& items = paceline::base::find_path(entries, "entries")->items;
     CHECK(std::to_string(items.size()) == text_at(kind, "count"));
     REQUIRE_FALSE(items.empty());
@@ -74,8 +78,8 @@ TEST_CASE("everything list names can be shown, as text and as JSON", "[cli]") {
       INFO(kind_name << " " << name);
       CHECK_FALSE(text_at(item, "summary").empty());
       if (&item != &items.front() && &item != &items.back()) continue;  // a process each
-      CHECK(text_at(json(kind_name + " " + name), "name") == name);
-      CHECK_FALSE(run_program("list " + kind_name + " " + name).out.empty());
+      CHECK(text_at(json({kind_name, name}), "name") == name);
+      CHECK_FALSE(run_copy({"list", kind_name, name}).out.empty());
     }
   }
 }

@@ -4,17 +4,24 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <iterator>
 #include <string>
+#include <thread>
 
+#include "base/child_process.hpp"
 #include "base/config.hpp"
 #include "kernels/collective/mpi.hpp"
 #include "tests/e2e/run_program.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace paceline;
-using tests::run_program;
+using paceline::tests::run_program;
 
 namespace {
 
@@ -23,8 +30,7 @@ namespace fs = std::filesystem;
 /// A folder of its own with a scenario small enough for any machine.
 class Folder {
  public:
-  Folder() : path_(fs::temp_directory_path() / ("paceline-execute-" + std::to_string(getpid()))) {
-    fs::create_directories(path_);
+  Folder() {
     std::ofstream(scenario())
         << "name: tiny\n"
            "model: {hidden: 64, layers: 4, heads: 4, ffn: 128, vocab: 256, norm: rmsnorm, "
@@ -34,15 +40,29 @@ class Folder {
            "batch: {global: 4, micro: 1, sequence: 32}\n"
            "precision: fp32\nattention: eager\n";
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
   std::string scenario() const { return file("tiny.yaml"); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::string file(const std::string& name) const { return folder_.file(name); }
 
  private:
-  fs::path path_;
+  scratch::Folder folder_;
 };
+
+/// Processes that have `word` in one of their arguments.
+int processes_with(const std::string& word) {
+  int count = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
+    const std::string words{std::istreambuf_iterator<char>(file), {}};
+    count += words.find(word) != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
+bool soon(const std::function<bool()>& there) {
+  for (int tries = 0; tries < 600 && !there(); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  return there();
+}
 
 bool has_mpi() {
   setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // Open MPI keeps what it allocates until the end
@@ -64,7 +84,7 @@ TEST_CASE("layouts and schedules run for real and are compared", "[e2e]") {
         "'parallel={tp: 2, dp: 1, sequence_parallel: true}'",
         "'costs={forward: 2 ms, input_gradient: 2 ms, weight_gradient: 1 ms, hop: 10 us}'"}) {
     INFO(set);
-    const tests::Ran ran =
+    const paceline::tests::Ran ran =
         run_program("execute " + folder.scenario() + " --steps 2 --set " + set + " --details " +
                     folder.file("details.json") + " --json " + folder.file("measured.json"));
     INFO(ran.err);
@@ -76,8 +96,8 @@ TEST_CASE("layouts and schedules run for real and are compared", "[e2e]") {
     CHECK(fields.number("predicted_step_s", 0, 1e6) > 0);
     CHECK(fields.list("step_s").size() == 2);
     CHECK(fields.list("work").size() > 2);
-    const tests::Ran compared = run_program("compare " + folder.file("measured.json") + " " +
-                                            folder.scenario() + " --set " + set);
+    const paceline::tests::Ran compared = run_program("compare " + folder.file("measured.json") +
+                                                      " " + folder.scenario() + " --set " + set);
     INFO(compared.err);
     CHECK(compared.exit_code == 0);
   }
@@ -86,7 +106,8 @@ TEST_CASE("layouts and schedules run for real and are compared", "[e2e]") {
 TEST_CASE("a trace shows both timelines", "[e2e]") {
   if (!has_mpi()) return;
   const Folder folder;
-  const tests::Ran ran = run_program("execute " + folder.scenario() + " --steps 1 --trace -");
+  const paceline::tests::Ran ran =
+      run_program("execute " + folder.scenario() + " --steps 1 --trace -");
   REQUIRE(ran.exit_code == 0);
   for (const char* name : {"\"predicted rank 0, ", "\"measured rank 0, ", "\"measured rank 1, "})
     CHECK(ran.out.find(name) != std::string::npos);
@@ -95,14 +116,33 @@ TEST_CASE("a trace shows both timelines", "[e2e]") {
 TEST_CASE("what cannot run is refused in one line", "[e2e]") {
   const Folder folder;
   const auto refused = [&](const std::string& arguments, int exit_code, const std::string& words) {
-    const tests::Ran ran = run_program("execute " + folder.scenario() + " " + arguments);
+    const paceline::tests::Ran ran = run_program("execute " + folder.scenario() + " " + arguments);
     INFO(arguments << ": " << ran.err);
     CHECK(ran.exit_code == exit_code);
-    CHECK(tests::count_lines(ran.err) == 1);
+    CHECK(paceline::tests::count_lines(ran.err) == 1);
     CHECK(ran.err.find(words) != std::string::npos);
   };
   refused("--ranks 3", 2, "the scenario's layout has 2 ranks, not 3");
   refused("--backend tpu", 2, "'tpu' is not one");
   refused("--set precision=fp16 --set attention=eager --set stack.nccl=2.18", 2, "stack");
   if (!fs::exists("/dev/nvidia0")) refused("--backend cuda", 3, "cuda: ");
+}
+
+TEST_CASE("a signal ends whatever execute and validate here have started", "[e2e]") {
+  if (!has_mpi()) return;
+  const Folder folder;
+  const auto check = [](const std::string& arguments, const std::string& word, int processes) {
+    INFO(arguments);
+    const std::string line = "exec '" PACELINE_BINARY "' " + arguments + " >/dev/null 2>&1";
+    base::ChildProcess program(
+        [&](int) { execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr)); });
+    CHECK(soon([&] { return processes_with(word) >= processes; }));
+    program.ask_to_end();
+    const base::ChildEnd end = program.wait();
+    CHECK((end.signal == SIGTERM || end.status == 128 + SIGTERM));
+    CHECK(soon([&] { return processes_with(word) == 0; }));
+  };
+  // With mpirun and its two ranks; with bench.
+  check("execute " + folder.scenario() + " --steps 1000", folder.scenario(), 4);
+  check("validate here --busy --folder " + folder.file("here"), folder.file("here"), 2);
 }

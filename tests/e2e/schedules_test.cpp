@@ -9,6 +9,7 @@
 #include "base/config.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "tests/e2e/run_program.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace fs = std::filesystem;
 using paceline::tests::Ran;
@@ -73,12 +74,10 @@ TEST_CASE("list schedules explains every schedule", "[e2e]") {
 }
 
 TEST_CASE("list schedules NAME --svg writes a picture", "[e2e]") {
-  const fs::path folder = fs::temp_directory_path() / "paceline_schedule_picture_test";
-  fs::create_directories(folder);
-  const fs::path file = folder / "1f1b.svg";
+  const scratch::Folder folder;
+  const fs::path file = folder.path() / "1f1b.svg";
   CHECK(run_program("list schedules 1f1b --svg '" + file.string() + "'").exit_code == 0);
   CHECK(read(file).find("<svg") == 0);
-  fs::remove_all(folder);
   CHECK(run_program("list schedules --svg x.svg").exit_code == 2);
   CHECK(run_program("list devices a100-pcie --svg x.svg").exit_code == 2);
   CHECK(run_program("list schedules 1f1b --svg /no/such/folder/x.svg").exit_code == 2);

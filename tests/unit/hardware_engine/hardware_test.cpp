@@ -5,23 +5,13 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "base/config.hpp"
 #include "kernels/hardware_engine/rank_tasks.hpp"
 #include "sim/predict.hpp"
+#include "tests/scenario_of.hpp"
 
 using namespace paceline;
 
 namespace {
-
-models::Scenario scenario(const std::string& more) {
-  return models::read_scenario(base::parse_yaml(
-      "model: {hidden: 64, layers: 4, heads: 4, ffn: 128, vocab: 256, norm: rmsnorm, "
-      "activation: swiglu}\n"
-      "cluster: {preset: dgx-a100, nodes: 1}\nprecision: fp32\nattention: eager\n"
-      "batch: {global: 8, micro: 1, sequence: 32}\n" +
-          more,
-      "hardware.yaml"));
-}
 
 /// Nothing starts before what it waits for on its own rank has ended.
 void check_order(const sim::TaskGraph& graph, const sim::Timeline& timeline) {
@@ -37,7 +27,7 @@ void check_order(const sim::TaskGraph& graph, const sim::Timeline& timeline) {
 }  // namespace
 
 TEST_CASE("every task is some rank's, and what one sends another receives", "[hardware]") {
-  const models::Scenario s = scenario("parallel: {tp: 2, pp: 2, dp: 2}\n");
+  const models::Scenario s = ::tests::tiny_scenario("parallel: {tp: 2, pp: 2, dp: 2}\n");
   const sim::Prediction p = sim::predict(s, {.kernels = true});
   std::vector<int> owners(p.graph.tasks.size(), 0);
   std::size_t sent = 0, received = 0;
@@ -65,7 +55,7 @@ TEST_CASE("every task is some rank's, and what one sends another receives", "[ha
 }
 
 TEST_CASE("given times are spent, in the order of the program", "[hardware]") {
-  const models::Scenario s = scenario(
+  const models::Scenario s = ::tests::tiny_scenario(
       "parallel: {pp: 1, dp: 1}\nschedule: {name: gpipe}\n"
       "costs: {forward: 2 ms, input_gradient: 2 ms, weight_gradient: 1 ms}\n");
   const sim::Prediction p = sim::predict(s, {.kernels = true});
@@ -79,8 +69,8 @@ TEST_CASE("given times are spent, in the order of the program", "[hardware]") {
 
 TEST_CASE("a whole step of real kernels runs on one rank", "[hardware]") {
   for (const char* schedule : {"1f1b", "zb-h1", "1f1b, dispatch: ready"}) {
-    const models::Scenario s =
-        scenario("parallel: {pp: 1, dp: 1}\nschedule: {name: " + std::string(schedule) + "}\n");
+    const models::Scenario s = ::tests::tiny_scenario(
+        "parallel: {pp: 1, dp: 1}\nschedule: {name: " + std::string(schedule) + "}\n");
     const sim::Prediction p = sim::predict(s, {.kernels = true});
     const hardware::Run run = hardware::run(p.graph, sim::engine_options(s), kernels::cpu_backend(),
                                             kernels::self_communicator(), {.steps = 1});

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <fstream>
 
+#include "tests/temporary_folder.hpp"
 #include "tests/unit/base/message_of.hpp"
 
 using namespace paceline;
@@ -19,13 +19,12 @@ constexpr const char* kHeader =
 
 ScheduleTable table_of(const std::string& rows, const std::string& keys = "metric: absolute\n",
                        const std::string& header = kHeader) {
-  const auto folder = std::filesystem::temp_directory_path() / "paceline_schedule_tables_test";
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "t.yaml")
+  const scratch::Folder folder;
+  std::ofstream(folder.file("t.yaml"))
       << "schedules: t\ntitle: T\nsource: S\nbound: 1e-6\ntable: t.csv\n"
       << keys;
-  std::ofstream(folder / "t.csv") << header << rows;
-  return read_schedule_table((folder / "t.yaml").string());
+  std::ofstream(folder.file("t.csv")) << header << rows;
+  return read_schedule_table(folder.file("t.yaml"));
 }
 
 std::string error_of(const std::string& rows, const std::string& keys = "metric: absolute\n",

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 
 #include "models/scenario/csv.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace paceline;
 using namespace paceline::reports;
@@ -73,10 +73,9 @@ std::vector<std::string> lines(const std::string& text) {
 }
 
 struct TemporaryFile {
-  std::string path =
-      (std::filesystem::temp_directory_path() / "paceline-sweep-test.jsonl").string();
+  scratch::Folder folder;
+  std::string path = folder.file("rows.jsonl");
   explicit TemporaryFile(const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-  ~TemporaryFile() { std::filesystem::remove(path); }
 };
 
 std::string complaint(const std::string& text, const SweepHeader& h) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "models/hardware/device.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace paceline;
 using models::Precision;
@@ -31,25 +32,20 @@ double peak(const models::Device& d, Precision p) {
 /// A folder of specs of our own, named by PACELINE_SPECS while it lives.
 class SpecFolder {
  public:
-  explicit SpecFolder(const std::string& name)
-      : folder_(std::filesystem::temp_directory_path() / ("paceline_" + name)) {
-    std::filesystem::remove_all(folder_);
+  SpecFolder() {
     for (const char* kind : {"device", "link", "cluster"})
-      std::filesystem::create_directories(folder_ / kind);
-    setenv("PACELINE_SPECS", folder_.c_str(), 1);
+      std::filesystem::create_directories(folder_.path() / kind);
+    setenv("PACELINE_SPECS", folder_.path().c_str(), 1);
   }
-  ~SpecFolder() {
-    unsetenv("PACELINE_SPECS");
-    std::filesystem::remove_all(folder_);
-  }
+  ~SpecFolder() { unsetenv("PACELINE_SPECS"); }
   SpecFolder(const SpecFolder&) = delete;
   SpecFolder& operator=(const SpecFolder&) = delete;
   void write(const std::string& path, const std::string& text) const {
-    std::ofstream(folder_ / path) << text;
+    std::ofstream(folder_.path() / path) << text;
   }
 
  private:
-  std::filesystem::path folder_;
+  scratch::Folder folder_;
 };
 
 template <class Call>
@@ -172,7 +168,7 @@ TEST_CASE("a description holds every number, its unit and its source", "[models]
 }
 
 TEST_CASE("a number without its source is refused", "[models]") {
-  const SpecFolder folder("unsourced");
+  const SpecFolder folder;
   const std::string head = "summary: x\nkind: nvlink\nsources:\n  sheet: \"A\"\n";
   folder.write("link/bare.yaml", head +
                                      "bandwidth: 1 GB/s\nlatency: {value: 1 us, source: sheet}\n"
@@ -195,7 +191,7 @@ TEST_CASE("a number without its source is refused", "[models]") {
 }
 
 TEST_CASE("impossible spec values are refused", "[models]") {
-  const SpecFolder folder("impossible");
+  const SpecFolder folder;
   const auto link = [&](const std::string& name, const std::string& lines) {
     folder.write("link/" + name + ".yaml", "summary: x\nkind: nvlink\nsources: {s: A}\n" + lines);
     return error_of([&] { models::read_link(name); });
@@ -235,7 +231,7 @@ TEST_CASE("unknown and unsafe spec names are refused with the nearest valid one"
 
 TEST_CASE("folders of PACELINE_SPECS come first and must exist", "[models]") {
   {
-    const SpecFolder folder("first");
+    const SpecFolder folder;
     folder.write(
         "link/hdr200.yaml",
         "summary: mine\nkind: infiniband\nsources: {s: A}\nbandwidth: {value: 1 GB/s, source: "

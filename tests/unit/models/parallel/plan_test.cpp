@@ -127,7 +127,7 @@ TEST_CASE("layers that do not divide follow the stack's rule", "[plan]") {
 
 TEST_CASE("no rule leaves a stage without a layer", "[plan]") {
   for (const char* rule : {"even", "balanced", "embedding-and-head"}) {
-    for (int layers = 1; layers <= 40; ++layers) {
+    for (int layers = 1; layers <= 40; layers += layers < 10 ? 1 : 6) {
       for (int pp = 1; pp <= std::min(layers, 8); ++pp) {
         CAPTURE(rule, layers, pp);
         int sum = 0;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "tests/scenario_of.hpp"
+#include "tests/temporary_folder.hpp"
 
 using namespace paceline;
 
@@ -60,7 +61,8 @@ TEST_CASE("jitter: seed and factors are part of the question", "[scenario]") {
 }
 
 TEST_CASE("jitter: a trace from a file counts by what it holds", "[scenario]") {
-  const auto path = std::filesystem::temp_directory_path() / "paceline_jitter_trace.txt";
+  const scratch::Folder folder;
+  const auto path = folder.path() / "paceline_jitter_trace.txt";
   const std::string yaml = "jitter: {compute: {trace: " + path.string() + "}}";
   const auto write = [&](const char* text) { std::ofstream(path) << text; };
   write("# measured\n1.0\n\n  0.98 \r\n1.3\n");
