@@ -57,6 +57,25 @@ std::vector<std::string> at_peaks(const sim::Prediction& prediction) {
   return labels;
 }
 
+/// Where modules share or divide the ranks: what stands on those of the lane.
+RankClass describe_module_lane(const sim::Prediction& prediction, std::size_t lane_index) {
+  const models::Plan& plan = prediction.plan;
+  const sim::Lane& lane = prediction.graph.lanes.at(lane_index);
+  RankClass out;
+  out.pipeline_rank = static_cast<int>(lane_index % plan.pipeline.size());
+  out.stages = sim::stages_of(prediction.program, out.pipeline_rank);
+  out.ranks = "rank " + std::to_string(lane.representative);
+  if (lane.members > 1) out.ranks += " and " + std::to_string(lane.members - 1) + " like it";
+  std::string last;
+  for (const int s : out.stages) {
+    const models::Stage& stage = plan.stages[static_cast<std::size_t>(s)];
+    const std::string& part = plan.meshes[static_cast<std::size_t>(stage.mesh)].part;
+    if (part != last) out.ends += (out.ends.empty() ? "" : ", ") + part;
+    last = part;
+  }
+  return out;
+}
+
 std::string describe_optimizer(const models::OptimizerChoice& optimizer) {
   return optimizer.name + ", " + std::string(models::to_text(optimizer.master)) + " master, " +
          std::string(models::to_text(optimizer.states)) + " states";
@@ -88,6 +107,7 @@ RankClass describe_lane(const sim::Prediction& prediction, std::size_t lane_inde
   const models::MeshAxis pipeline =
       plan.meshes.empty() ? models::MeshAxis{"pp", 1, 1} : plan.meshes.front().axis("pp");
   RankClass out;
+  if (plan.modules.size() > 1) return describe_module_lane(prediction, lane_index);
   const int stride = std::max(pipeline.stride, 1), size = std::max(pipeline.size, 1);
   // Without a pipeline the block is the whole job.
   const models::MeshAxis blocks =
@@ -165,6 +185,15 @@ Answer make_answer(const models::Scenario& scenario, const sim::Prediction& pred
   for (const models::Profile& profile : scenario.profiles) answer.profiles.push_back(profile.name);
   answer.model = scenario.model.name;
   answer.parameters = models::total_parameters(scenario.model);
+  if (scenario.modules.size() > 1) {
+    answer.model.clear();
+    answer.parameters = 0;
+  }
+  for (const models::Module& m : scenario.modules) {
+    if (scenario.modules.size() == 1) break;
+    answer.model += (answer.model.empty() ? "" : " + ") + m.name;
+    answer.parameters += models::total_parameters(m.view->model);
+  }
   answer.machine = describe_machine(scenario.cluster);
   answer.devices = prediction.plan.world_size;
   answer.parallel = scenario.parallel;

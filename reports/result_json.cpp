@@ -99,6 +99,7 @@ void write_class(JsonWriter& json, const sim::MemoryPeak& peak, const RankClass&
   json.field("peak_bytes", peak.peak_bytes).field("reserved_bytes", peak.reserved_bytes);
   json.field("capacity_bytes", peak.capacity_bytes).field("fits", peak.fits());
   json.field("peak_at_s", peak.at_seconds);
+  if (peak.host_bytes > 0) json.field("host_bytes", peak.host_bytes);
   text(json, "peak_during", rank_class.at);
   open_list(json, "parts_bytes", memory_part_keys(), peak.parts);
   json.end_object();
@@ -271,6 +272,7 @@ void read_class(base::Fields from, Answer& a) {
     from.fail("fits", "contradicts reserved_bytes and capacity_bytes", "was the file edited?");
   }
   peak.at_seconds = from.number("peak_at_s", 0, kAny);
+  if (from.has("host_bytes")) peak.host_bytes = from.number("host_bytes", 0, kAny);
   rank_class.at = from.text("peak_during");
   read_open_list(from.map("parts_bytes"), memory_part_keys(), peak.parts);
   from.done();

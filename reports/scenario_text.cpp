@@ -7,6 +7,7 @@
 
 #include "base/config.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "reports/answer.hpp"
 #include "reports/text.hpp"
 #include "reports/text_block.hpp"
@@ -37,6 +38,25 @@ std::string profiles_text(const models::Scenario& scenario) {
     out += (out.empty() ? "" : ", ") + profile.name;
   }
   return out.empty() ? "none" : out;
+}
+
+/// A line a module: what it is, where it runs, whom it feeds.
+std::string modules_text(const models::Scenario& scenario) {
+  std::string out;
+  for (const models::Module& m : scenario.modules) {
+    const models::Scenario& view = *m.view;
+    const int first = view.parallel.first_rank;
+    out += "module " + m.name + (view.frozen ? " (frozen)" : "") + ": " +
+           std::to_string(view.model.layers.size()) + " layers of " +
+           std::to_string(view.model.hidden) + ", " +
+           base::format_count(static_cast<double>(models::total_parameters(view.model))) +
+           " parameters, ranks " + std::to_string(first) + " to " +
+           std::to_string(first + view.parallel.world_size() - 1) + ", " +
+           describe_layout(view.parallel, view.schedule);
+    if (m.feeds >= 0) out += "; feeds " + scenario.modules[static_cast<std::size_t>(m.feeds)].name;
+    out += "\n";
+  }
+  return out;
 }
 
 std::string stage_summary(const models::Plan& plan) {
@@ -132,7 +152,11 @@ std::string scenario_text(const models::Scenario& scenario, const models::Plan& 
            std::to_string(plan.world_size) + " of " + std::to_string(scenario.cluster.devices()) +
            " devices used\n";
   about += "profile: " + profiles_text(scenario) + "; stack: " + scenario.stack.name + "\n";
-  about += "layout: " + describe_layout(scenario.parallel, scenario.schedule) + "\n";
+  if (scenario.modules.size() > 1) {
+    about += modules_text(scenario);
+  } else {
+    about += "layout: " + describe_layout(scenario.parallel, scenario.schedule) + "\n";
+  }
   about += "stages: " + stage_summary(plan) + "\n";
   if (const std::string_view part = models::untimed_part(scenario.model); !part.empty()) {
     about += "not predicted: " + std::string(part) + " are not timed yet, `paceline run` refuses\n";

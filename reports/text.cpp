@@ -228,6 +228,9 @@ void memory(Lines& lines, const Answer& a, const TextStyle& style) {
   const std::string indent(kLabel, ' ');
   lines.push_back(indent + cut("fullest: " + to_text(a.classes[index]), style.width - kLabel));
   in_columns(lines, memory_parts(*peak), style);
+  if (peak->host_bytes > 0)
+    lines.push_back(indent + "beside it " + bytes(peak->host_bytes) +
+                    " of this rank in host memory or on drives");
   if (a.result.memory.size() > 1) {
     lines.push_back("  " + cut(other_classes(a, index), style.width - 2));
   }

@@ -17,7 +17,13 @@ ActionIndex::ActionIndex(const Program& program, const ProgramPlaces* places)
   std::size_t actions = 0;
   for (const auto& order : program.order) actions += order.size();
   // Also bounds the memory of the table by the size of the Program.
-  const std::size_t covered = program.skips ? 1 : stages_;
+  const bool graph = !program.nodes.empty();
+  PACELINE_CHECK(!graph || program.nodes.size() == stages_);
+  outputs_.resize(graph ? stages_ : 0);
+  for (std::size_t stage = 0; stage < outputs_.size(); ++stage)
+    for (const std::int16_t input : program.nodes[stage].inputs)
+      outputs_.at(static_cast<std::size_t>(input)).push_back(static_cast<std::int16_t>(stage));
+  const std::size_t covered = program.skips || graph ? 1 : stages_;
   if (microbatches_ > actions / covered / slices_) {
     throw base::Error(where(), std::to_string(actions) + " actions cannot cover " +
                                    std::to_string(program.stages) + " stages, " +
@@ -76,12 +82,18 @@ std::optional<Action> ActionIndex::source(const Action& action) const {
   for (int stage = action.stage + step; stage >= 0 && stage < program_->stages; stage += step) {
     Action from = action;
     from.stage = static_cast<std::int16_t>(stage);
-    if (has(from)) return stored(from);
-    for (std::size_t pass = 0; pass < program_->passes.size(); ++pass) {
-      from.pass = static_cast<std::uint8_t>(pass);
-      if (program_->passes[pass].direction == direction && has(from)) return stored(from);
-    }
+    if (const std::optional<Action> there = along(from, direction)) return there;
     if (!program_->skips) break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Action> ActionIndex::along(const Action& cell, Direction direction) const {
+  if (has(cell)) return stored(cell);
+  Action other = cell;
+  for (std::size_t pass = 0; pass < program_->passes.size(); ++pass) {
+    other.pass = static_cast<std::uint8_t>(pass);
+    if (program_->passes[pass].direction == direction && has(other)) return stored(other);
   }
   return std::nullopt;
 }

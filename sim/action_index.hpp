@@ -56,6 +56,7 @@ class ActionIndex {
       f(before);
     }
     if (pass.direction == Direction::None) return;
+    if (!program_->nodes.empty()) return for_each_neighbour(action, f);
     const std::optional<Action> from = source(action);
     if (from) {
       f(*from);
@@ -93,6 +94,43 @@ class ActionIndex {
       }
     }
   }
+  const StageNode& node(int stage) const {
+    return program_->nodes[static_cast<std::size_t>(stage)];
+  }
+  /// The microbatches of `stage` that cover those of the action.
+  template <class F>
+  void for_each_covering(const Action& action, int stage, const F& f) const {
+    const std::int64_t own = node(action.stage).span, other = node(stage).span;
+    const std::int64_t first = action.microbatch * own / other;
+    const std::int64_t last = ((action.microbatch + 1) * own - 1) / other;
+    Action needed = action;
+    needed.stage = static_cast<std::int16_t>(stage);
+    for (std::int64_t m = first; m <= last; ++m) {
+      needed.microbatch = static_cast<std::int32_t>(m);
+      const std::optional<Action> there = along(needed, program_->passes[action.pass].direction);
+      if (!there) fail_missing(action, needed);
+      f(*there);
+    }
+  }
+  /// Of stages that are no chain: what all stages it receives from made of the microbatch.
+  template <class F>
+  void for_each_neighbour(const Action& action, const F& f) const {
+    const bool down = program_->passes[action.pass].direction == Direction::Down;
+    const auto stage = static_cast<std::size_t>(action.stage);
+    if (down) {
+      for (const std::int16_t input : node(action.stage).inputs)
+        for_each_covering(action, input, f);
+      const std::int32_t ahead = node(action.stage).ahead;
+      if (ahead == 0 || action.microbatch < ahead) return;
+      Action taken = action;
+      taken.microbatch -= ahead;
+      for (const std::int16_t to : outputs_[stage]) for_each_covering(taken, to, f);
+    } else {
+      for (const std::int16_t to : outputs_[stage]) for_each_covering(action, to, f);
+    }
+  }
+  /// The pass of the cell, or another of the same direction.
+  std::optional<Action> along(const Action& cell, Direction direction) const;
   bool runs_on(std::uint8_t pass, int stage) const {
     const Pass& p = program_->passes[pass];
     return !program_->skips && stage >= p.first_stage &&
@@ -114,6 +152,7 @@ class ActionIndex {
   const ProgramPlaces* places_;
   std::size_t stages_, microbatches_, slices_;
   std::vector<Position> positions_;
+  std::vector<std::vector<std::int16_t>> outputs_;  ///< by stage, where they are no chain
 };
 
 }  // namespace paceline::sim

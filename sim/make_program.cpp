@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "sim/foreign.hpp"
 #include "sim/lower/stage_times.hpp"
+#include "sim/modules.hpp"
 #include "sim/offload.hpp"
 #include "sim/overlap_batches.hpp"
 #include "sim/predict.hpp"
@@ -133,8 +134,37 @@ bool repeats(const models::Scenario& scenario) {
   return scenario.schedule.file.empty() && !scenario.optimizer.norm_barrier;
 }
 
+namespace {
+
+/// The schedule orders the main module; the others go along.
+Program module_program(const models::Scenario& scenario, const models::Plan& plan,
+                       std::vector<std::string>* notes) {
+  std::size_t main = 0;
+  while (scenario.modules[main].feeds >= 0) ++main;
+  const models::Scenario& view = *scenario.modules[main].view;
+  const bool several = scenario.modules.size() > 1;
+  const auto refuse = [&](const char* key, const std::string& what, const char* hint) {
+    throw base::Error(models::where(scenario, key), what + " does not go with several modules",
+                      hint);
+  };
+  if (several && repeats(view)) refuse("schedule.name", "a step that never flushes", "1f1b");
+  if (several && scenario.schedule.dispatch.policy == models::Dispatch::Ready)
+    refuse("schedule.dispatch", "ready dispatch", "dispatch: fixed");
+  if (several && scenario.offload.share > 0)
+    refuse("offload", "offloading of activations", "leave it out");
+  if (several && scenario.foreign.pieces > 0)
+    refuse("foreign", "foreign work", "say it as a module with costs");
+  if (several && scenario.outer) refuse("outer", "exchange now and then", "leave it out");
+  Program program = compose_modules(scenario, plan, make_program(view, plan.modules[main], notes));
+  if (several) verify(program);
+  return program;
+}
+
+}  // namespace
+
 Program make_program(const models::Scenario& scenario, const models::Plan& plan,
                      std::vector<std::string>* notes) {
+  if (!scenario.modules.empty()) return module_program(scenario, plan, notes);
   check_foreign(scenario);
   if (!scenario.schedule.file.empty()) {
     Program program = read_program(scenario, plan, notes);

@@ -125,7 +125,7 @@ void measure_bubble(const TaskGraph& graph, const Timeline& timeline,
 
 double peak_flops(const models::Scenario& s) {
   double sum = 0;
-  std::int64_t left = s.parallel.world_size();
+  std::int64_t left = models::used_devices(s);
   for (const models::NodeGroup& group : s.cluster.groups) {
     const std::int64_t devices = std::min<std::int64_t>(left, group.devices());
     sum += static_cast<double>(devices) *
@@ -144,7 +144,7 @@ void measure_rates(const models::Scenario& s, const TaskGraph& graph, double pie
   if (s.run_tokens > 0) {
     result.run_tokens = s.run_tokens;
     result.run_seconds = s.run_tokens / result.tokens_per_s;
-    result.run_device_seconds = result.run_seconds * s.parallel.world_size();
+    result.run_device_seconds = result.run_seconds * models::used_devices(s);
   }
   result.model_flops = model_flops(s) / (forward_only ? 3 : 1);
   std::vector<double> times(graph.segments.size(), 0);  // each kind of work runs, over all ranks
@@ -207,7 +207,8 @@ void warn_dropped(const models::Scenario& s, Result& result) {
 }
 
 void add_warnings(const models::Scenario& s, Result& result) {
-  warn_dropped(s, result);
+  if (s.modules.empty()) warn_dropped(s, result);
+  for (const models::Module& module : s.modules) warn_dropped(*module.view, result);
   if (result.mfu > 1) {
     result.warnings.push_back(
         "MFU above 100 %: the times given under costs are shorter than the "
@@ -238,6 +239,13 @@ bool Result::fits() const {
 }
 
 double model_flops(const models::Scenario& s) {
+  double sum = 0;
+  for (const models::Module& module : s.modules) {
+    // Forward, gradients of activations, gradients of weights: a third each.
+    const double thirds = 1 + (module.backward ? 1 : 0) + (module.view->frozen ? 0 : 1);
+    sum += model_flops(*module.view) * thirds / 3;
+  }
+  if (!s.modules.empty()) return sum;
   const models::Model& m = s.model;
   const double tokens = static_cast<double>(s.batch.global) * static_cast<double>(s.batch.sequence);
   double parameters = static_cast<double>(m.vocab) * static_cast<double>(m.hidden);

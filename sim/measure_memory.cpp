@@ -59,6 +59,7 @@ std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& ti
     peaks[lane].lane = static_cast<int>(lane);
     peaks[lane].representative = graph.lanes[lane].representative;
     peaks[lane].members = graph.lanes[lane].members;
+    peaks[lane].host_bytes = graph.lanes[lane].host_bytes;
     for (const MemoryDelta& d : graph.lanes[lane].resident)
       now[lane][static_cast<std::size_t>(d.part)] += d.bytes;
     note(lane, 0);

@@ -11,7 +11,7 @@ constexpr double kHour = 3600, kJoulesPerKwh = 3.6e6;
 /// Devices of each node group that the job uses, as many times as there are workers.
 std::vector<double> devices_used(const models::Scenario& s) {
   std::vector<double> used;
-  std::int64_t left = s.parallel.world_size();
+  std::int64_t left = models::used_devices(s);
   for (const models::NodeGroup& group : s.cluster.groups) {
     const std::int64_t devices = std::min<std::int64_t>(left, group.devices());
     used.push_back(static_cast<double>(devices) * (s.outer ? s.outer->workers : 1));

@@ -5,6 +5,7 @@
 
 #include "models/hardware/fabric.hpp"
 #include "models/workload/layer_ops.hpp"
+#include "sim/choose_memory.hpp"
 #include "sim/documents.hpp"
 #include "sim/energy.hpp"
 #include "sim/engine/reference.hpp"
@@ -60,6 +61,25 @@ void sample_documents(const models::Scenario& s, const PredictOptions& options,
                                  " % of the attention of one document a window");
 }
 
+/// What has to be said of the groups of every mesh.
+void note_groups(Prediction& p, const models::Scenario& scenario) {
+  std::vector<std::string> found;
+  const auto look = [&](const models::Plan& plan, const models::Scenario& s) {
+    for (std::string& warning : models::unclaimed_groups(plan, s))
+      found.push_back(std::move(warning));
+    for (std::string& warning : models::fallen_back_groups(plan, s))
+      found.push_back(std::move(warning));
+  };
+  if (p.plan.modules.empty()) look(p.plan, scenario);
+  for (std::size_t i = 0; i < p.plan.modules.size(); ++i)
+    look(p.plan.modules[i], *scenario.modules[i].view);
+  for (std::string& warning : found) {
+    std::vector<std::string>& said = p.result.warnings;
+    if (std::find(said.begin(), said.end(), warning) == said.end())
+      said.push_back(std::move(warning));
+  }
+}
+
 }  // namespace
 
 EngineOptions engine_options(const models::Scenario& scenario) {
@@ -72,6 +92,8 @@ EngineOptions engine_options(const models::Scenario& scenario) {
 }
 
 Prediction predict(const models::Scenario& scenario, const PredictOptions& options) {
+  if (scenario.choose_recompute || scenario.choose_offload)
+    return predict(choose_memory(scenario), options);
   if (scenario.jitter && options.engine != Engine::Reference) {
     throw base::Error(models::where(scenario, "jitter"),
                       "only the reference engine repeats steps with jitter",
@@ -119,10 +141,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
         "the optimizer runs on the hosts beside the next step and takes no time of the devices");
   }
   for (std::string& note : notes) p.result.warnings.push_back(std::move(note));
-  for (std::string& warning : models::unclaimed_groups(p.plan, scenario))
-    p.result.warnings.push_back(std::move(warning));
-  for (std::string& warning : models::fallen_back_groups(p.plan, scenario))
-    p.result.warnings.push_back(std::move(warning));
+  note_groups(p, scenario);
   for (std::string& warning : models::ignored_by_engine(scenario.cluster, shared))
     p.result.warnings.push_back(std::move(warning));
   if (shared) {

@@ -41,6 +41,15 @@ void append_pass(std::string& text, const Pass& pass, const Program& program) {
   text += pass.sparse ? " sparse\n" : "\n";
 }
 
+void append_node(std::string& text, const StageNode& node, std::size_t stage) {
+  text += "stage " + std::to_string(stage);
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    text += (i == 0 ? " from " : ",") + std::to_string(node.inputs[i]);
+  if (node.span != 1) text += " span " + std::to_string(node.span);
+  if (node.ahead != 0) text += " ahead " + std::to_string(node.ahead);
+  text += node.backward ? "\n" : " forward-only\n";
+}
+
 }  // namespace
 
 std::string_view to_text(Direction d) {
@@ -85,6 +94,8 @@ std::string to_text(const Program& program) {
   if (program.gather_unit > 0) text += " gather_unit=" + std::to_string(program.gather_unit);
   text += "\n";
   for (const Pass& pass : program.passes) append_pass(text, pass, program);
+  for (std::size_t stage = 0; stage < program.nodes.size(); ++stage)
+    append_node(text, program.nodes[stage], stage);
   for (std::size_t rank = 0; rank < program.order.size(); ++rank) {
     text += "rank " + std::to_string(rank) + ":";
     bool inside = false;

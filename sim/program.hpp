@@ -58,6 +58,18 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
+/// A stage of a program whose stages are no chain: modules, skip connections. Its microbatches are
+/// numbered on their own: each covers `span` of the program's.
+struct StageNode {
+  std::vector<std::int16_t> inputs;  ///< stages whose output it receives, all before it
+  std::int32_t span = 1;
+  /// Its output of microbatch m waits until the stages it goes to have run m - ahead; 0: for
+  /// nothing.
+  std::int32_t ahead = 0;
+  bool backward = true;  ///< false: nothing goes back through it, and forwards store nothing
+  bool operator==(const StageNode&) const = default;
+};
+
 struct Program {
   std::vector<Pass> passes;
   std::vector<std::vector<Action>> order;  ///< [rank][position]
@@ -70,6 +82,7 @@ struct Program {
   bool pooled = false;
   /// Microbatches may leave stages out; neighbours are the next ones they visit.
   bool skips = false;
+  std::vector<StageNode> nodes;  ///< by stage; empty: a chain
   /// Above 0: where weights are sharded over data-parallel ranks, so many consecutive microbatches
   /// of one pass of a stage share a gathering of its weights and a reduction of its gradients,
   /// which stay whole from the first to the last of them. 0: every action has its own.
@@ -90,6 +103,9 @@ std::string to_text(const Action& action, const Program& program);
 ///     pass BW up reads F frees F
 ///     rank 0: 0F0 0BW0
 ///     rank 1: 1F0 1BW0
+///
+/// Stages that are no chain say so between passes and ranks, one line each: `stage 2 from 0,1`,
+/// with `span 4`, `ahead 2` and `forward-only` behind it; `stage 0` has no input.
 ///
 /// The first line may go on with `weights=stash|delayed`, `pooled=1`, `skips=1` and
 /// `gather_unit=8`, a pass with `slices down|up`, `stages 0-3` and `sparse`; a read is `F`,

@@ -220,6 +220,43 @@ PassNames read_pass(Line& line, Program& program) {
   return names;
 }
 
+/// "stage 2 from 0,1 span 4 ahead 2 forward-only": stages come in order, inputs before them.
+void read_node(Line& line, Program& program) {
+  constexpr const char* kForm =
+      "a stage reads: stage N [from A,B] [span N] [ahead N] [forward-only]";
+  constexpr int kMost = 1'000'000;
+  line.done();
+  const std::size_t column = line.at;
+  const int stage = line.number_in(0, program.stages - 1, "stage");
+  if (static_cast<std::size_t>(stage) != program.nodes.size())
+    line.fail(column, "stage " + std::to_string(stage) + " is out of order",
+              "expected stage " + std::to_string(program.nodes.size()));
+  StageNode node;
+  while (!line.done()) {
+    const std::size_t at = line.at;
+    const std::string_view key = line.word();
+    line.done();
+    if (key == "from" && node.inputs.empty()) {
+      do {
+        if (stage == 0) line.fail(at, "stage 0 has no stage before it", kForm);
+        node.inputs.push_back(
+            static_cast<std::int16_t>(line.number_in(0, stage - 1, "stage before it")));
+      } while (line.take(','));
+    } else if (key == "span") {
+      node.span = line.number_in(1, program.microbatches, "span");
+      if (program.microbatches % node.span != 0)
+        line.fail(at, "the span does not divide the microbatches", kForm);
+    } else if (key == "ahead") {
+      node.ahead = line.number_in(0, kMost, "microbatches ahead");
+    } else if (key == "forward-only") {
+      node.backward = false;
+    } else {
+      line.fail(at, "unexpected " + base::quote(key), kForm);
+    }
+  }
+  program.nodes.push_back(std::move(node));
+}
+
 int find_pass(const Program& program, std::string_view name) {
   for (std::size_t i = 0; i < program.passes.size(); ++i) {
     if (program.passes[i].name == name) return static_cast<int>(i);
@@ -329,6 +366,8 @@ Program parse_program(std::string_view text, const std::string& file, ProgramPla
     const std::string_view key = line.word();
     if (key == "pass" && !resolved) {
       names.push_back(read_pass(line, program));
+    } else if (key == "stage" && program.order.empty()) {
+      read_node(line, program);
     } else if (key == "rank") {
       resolve_all();
       read_rank(line, program, *places);
@@ -341,6 +380,11 @@ Program parse_program(std::string_view text, const std::string& file, ProgramPla
     throw base::Error(file + ":1:1", "the text is empty", kSizes);
   }
   resolve_all();
+  if (!program.nodes.empty() && program.nodes.size() != static_cast<std::size_t>(program.stages))
+    throw base::Error(file + ":1:1",
+                      std::to_string(program.nodes.size()) + " lines of stages for " +
+                          std::to_string(program.stages) + " stages",
+                      "one line a stage, or none where they are a chain");
   return program;
 }
 

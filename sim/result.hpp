@@ -27,6 +27,7 @@ struct MemoryPeak {
   double capacity_bytes = 0;
   double at_seconds = 0;
   std::array<double, kMemoryParts> parts{};
+  double host_bytes = 0;  ///< of this rank in host memory or on drives, through the step
   bool fits() const { return reserved_bytes <= capacity_bytes; }
   bool nearly_full() const { return fits() && reserved_bytes > kNearlyFull * capacity_bytes; }
 };

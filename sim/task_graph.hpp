@@ -127,6 +127,7 @@ struct Lane {
   int representative = 0;  ///< rank
   std::int64_t members = 1;
   std::vector<MemoryDelta> resident;  ///< held for the whole step
+  double host_bytes = 0;              ///< of each member, in host memory or on drives
   std::string title{};  ///< where a graph shows ranks twice, "predicted" and "measured"; else empty
 };
 

@@ -118,6 +118,16 @@ std::optional<std::uint8_t> pass_named(const Program& program, std::string_view 
   return std::nullopt;
 }
 
+/// Of stages that are no chain: their own number of microbatches, and whether a backward runs.
+int microbatches_of(const Program& program, int stage) {
+  return program.nodes.empty()
+             ? program.microbatches
+             : program.microbatches / program.nodes[static_cast<std::size_t>(stage)].span;
+}
+bool goes_back(const Program& program, int stage) {
+  return program.nodes.empty() || program.nodes[static_cast<std::size_t>(stage)].backward;
+}
+
 /// What every stage, microbatch and slice must have.
 class Completeness {
  public:
@@ -141,12 +151,14 @@ class Completeness {
 
   void check(Action cell) const {
     if (program_.skips && !visited(cell)) return;
+    if (cell.microbatch >= microbatches_of(program_, cell.stage)) return;
     for (const std::uint8_t pass : everywhere_) {
       const Pass& p = program_.passes[pass];
       if (cell.stage < p.first_stage || (p.last_stage >= 0 && cell.stage > p.last_stage)) continue;
       if (!has(cell, pass)) fail(cell, "has no " + p.name);
     }
     if (!both_ && !input_ && !weight_) return;
+    if (!goes_back(program_, cell.stage)) return;
     const bool both = has(cell, both_), input = has(cell, input_), weight = has(cell, weight_);
     if (both && (input || weight)) fail(cell, "has BW and a separate B or W");
     if (!both && !(input && weight)) fail(cell, "has neither BW nor both B and W");
@@ -216,7 +228,7 @@ std::vector<int> peak_in_flight(const Program& program, const ActionIndex& index
   for (const Position at : execution_order(program, index)) {
     const auto rank = static_cast<std::size_t>(at.rank);
     const Action& action = program.order[rank][static_cast<std::size_t>(at.index)];
-    if (stores[action.pass]) {
+    if (stores[action.pass] && goes_back(program, action.stage)) {
       stored[index.key(action)] = true;
       peak[rank] = std::max(peak[rank], ++held[rank]);
     }

@@ -294,7 +294,9 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   m.parameters = dealt(parameters, bytes.weight, s.parallel.zero >= 3 ? shards : kWhole);
   m.gradients = dealt(parameters, bytes.gradient, s.parallel.zero >= 2 ? shards : kWhole);
   m.optimizer = optimizer_bytes(s, stage, s.parallel.zero >= 1 ? shards : kWhole);
-  m.optimizer += codec_state(s, parameters.sum());
+  if (s.frozen) m.gradients = m.optimizer = 0;
+  if (!s.frozen) m.codec_state = codec_state(s, parameters.sum());
+  m.optimizer += m.codec_state;
   m.activation = stage_activation(s, stage);
   if (s.stack.keeps_stage_outputs && s.parallel.pp > 1 && !stage.head) {
     m.activation += checkpoint_bytes(s);
@@ -317,6 +319,7 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   for (int i = 0; i < stage.layers; ++i) {
     m.kept_for_weights += weight_gradient_bytes(s, layer_at(s.model, stage, i));
   }
+  if (s.frozen) m.kept_for_weights = 0;
   m.checkpoint = checkpoint_bytes(s);
   if (stage.head) {
     const double vocab =

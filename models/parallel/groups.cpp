@@ -89,7 +89,7 @@ CollectiveGroup group_over(const Scenario& s, std::span<const Axis> axes, int fi
     const int size = used.front().count;
     const int groups = std::min(kLooked, s.parallel.world_size() / size);
     for (int g = 1; g < groups; ++g) {
-      const GroupLayout other = layout_of(s.cluster, g * size, used);
+      const GroupLayout other = layout_of(s.cluster, s.parallel.first_rank + g * size, used);
       if (slower(other, layout)) layout = other;
     }
   }
@@ -107,8 +107,10 @@ CollectiveGroup slowest_over(const Plan& plan, const Scenario& s, std::span<cons
     constexpr base::Bytes kLarge(64e6);
     return collective_time(CollectiveOp::AllReduce, kLarge, group, nccl_release(s.stack.nccl)).time;
   };
+  const int base = s.parallel.first_rank;
   each_replica(plan, [&](int offset) {
-    const CollectiveGroup group = group_over(s, axes, first_member(first + offset, axes));
+    const int member = first_member(first - base + offset, axes) + base;
+    const CollectiveGroup group = group_over(s, axes, member);
     if (seconds(group) > seconds(slowest)) slowest = group;
   });
   return slowest;
@@ -250,19 +252,21 @@ std::vector<std::string> unclaimed_groups(const Plan& plan, const Scenario& s) {
                     "of it under collectives.logs");
   };
   const auto axis = [&](std::string_view name) {
-    return group_of(plan, s, std::span<const std::string_view>(&name, 1), 0);
+    return group_of(plan, s, std::span<const std::string_view>(&name, 1), s.parallel.first_rank);
   };
   look(axis("tp"), "tensor parallelism");
   look(axis("cp"), "context parallelism");
-  look(expert_groups(plan, s).ep, "expert parallelism");
-  const int stride = plan.meshes.front().axis("pp").stride;
+  look(expert_groups(plan, s, s.parallel.first_rank).ep, "expert parallelism");
   for (int r = 0; r < (places_differ(s) ? s.parallel.pp : 1); ++r) {
-    look(data_groups(plan, s, r * stride).all, "data parallelism");
+    look(data_groups(plan, s, plan.pipeline[static_cast<std::size_t>(r)].device).all,
+         "data parallelism");
     if (!found.empty()) break;
   }
   if (s.parallel.pp > 1) {
     for (int r = 0; r + 1 < (places_differ(s) ? s.parallel.pp : 2); ++r) {
-      const CollectiveGroup pair = slowest_pair(plan, s, r * stride, (r + 1) * stride);
+      const auto rank = static_cast<std::size_t>(r);
+      const CollectiveGroup pair =
+          slowest_pair(plan, s, plan.pipeline[rank].device, plan.pipeline[rank + 1].device);
       if (unclaimed_link(pair).empty()) continue;
       look(pair, "pipeline parallelism");
       break;
@@ -285,8 +289,8 @@ std::vector<std::string> fallen_back_groups(const Plan& plan, const Scenario& s)
                     std::string(to_text(choice.algorithm)) + " is taken, as NCCL does");
   };
   constexpr std::array<std::string_view, 1> kTp{"tp"};
-  look(group_of(plan, s, kTp, 0), "tensor parallelism");
-  look(data_groups(plan, s).all, "data parallelism");
+  look(group_of(plan, s, kTp, s.parallel.first_rank), "tensor parallelism");
+  look(data_groups(plan, s, s.parallel.first_rank).all, "data parallelism");
   return found;
 }
 

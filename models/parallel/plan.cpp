@@ -237,6 +237,7 @@ std::vector<int> stage_layers(const Scenario& s) {
 Mesh make_mesh(const Scenario& s) {
   Mesh mesh;
   mesh.part = "model";
+  mesh.first_rank = s.parallel.first_rank;
   int stride = 1;
   for (const std::string& name : s.parallel.order) {
     const int size = name == "tp"   ? s.parallel.tp
@@ -255,6 +256,7 @@ Mesh make_mesh(const Scenario& s) {
 Mesh make_expert_mesh(const Scenario& s) {
   Mesh mesh;
   mesh.part = "experts";
+  mesh.first_rank = s.parallel.first_rank;
   const int share = s.parallel.ep * s.parallel.etp;
   const int ranks = s.parallel.tp * s.parallel.cp * s.parallel.dp;
   int stride = 1;
@@ -301,18 +303,24 @@ void check_moe(const Scenario& s) {
     throw Error(where(s, "parallel.shard"), "is not timed with experts", "leave it out");
 }
 
+void check_node_limit(const Scenario& s, const Plan& plan) {
+  if (expert_mesh(plan) == nullptr || s.moe.node_limit == 0) return;
+  const int nodes = expert_groups(plan, s, s.parallel.first_rank).ep.domains;
+  if (s.moe.node_limit <= nodes) return;
+  throw Error(where(s, "moe.node_limit"),
+              std::to_string(s.moe.node_limit) + " nodes a token, its experts lie on " +
+                  std::to_string(nodes),
+              "at most " + std::to_string(nodes) + ", or leave it out");
+}
+
 /// Ranks of one stage are simulated as one: they must sit on one kind of node.
 void check_kinds(const Scenario& s) {
   if (s.cluster.groups.size() == 1) return;
   const Mesh mesh = make_mesh(s);
   const MeshAxis pipeline = mesh.axis("pp");
   std::vector<int> kind_of(static_cast<std::size_t>(pipeline.size), -1);
-  std::size_t group = 0;
-  int first = 0;  // of the group
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    if (rank == first + s.cluster.groups[group].devices())
-      first += s.cluster.groups[group++].devices();
-    const int kind = static_cast<int>(group);
+    const int kind = static_cast<int>(s.cluster.place_of(mesh.first_rank + rank).group);
     int& stage_kind = kind_of[static_cast<std::size_t>(rank / pipeline.stride % pipeline.size)];
     if (stage_kind < 0) stage_kind = kind;
     if (stage_kind != kind) {
@@ -340,6 +348,7 @@ MeshAxis Mesh::axis(std::string_view name) const {
 }
 
 const Mesh* expert_mesh(const Plan& plan) {
+  if (!plan.modules.empty()) return nullptr;
   const auto found = std::find_if(plan.meshes.begin(), plan.meshes.end(),
                                   [](const Mesh& mesh) { return mesh.part == "experts"; });
   return found == plan.meshes.end() ? nullptr : &*found;
@@ -353,7 +362,9 @@ std::string_view untimed_part(const Model& model) {
 }
 
 Plan make_plan(const Scenario& s) {
-  const std::string_view untimed = untimed_part(s.model);
+  std::string_view untimed = s.modules.empty() ? untimed_part(s.model) : "";
+  for (const Module& m : s.modules)
+    if (untimed.empty()) untimed = untimed_part(m.view->model);
   if (untimed.empty()) return lay_out(s);
   throw Error(where(s, "model"), std::string(untimed) + " are not timed by this version",
               "transformers with softmax attention are; `paceline check` shows the shape");
@@ -371,7 +382,9 @@ void check_epilogue(const Scenario& s, std::int64_t microbatches) {
                      : "batch.global equal to batch.micro, or kernel: fused");
 }
 
-Plan lay_out(const Scenario& s) {
+Plan lay_out(const Scenario& s) { return s.modules.empty() ? lay_out_one(s) : lay_out_modules(s); }
+
+Plan lay_out_one(const Scenario& s) {
   check_layers(s);
   check_batch(s);
   check_kinds(s);
@@ -401,16 +414,13 @@ Plan lay_out(const Scenario& s) {
     plan.stages.push_back({first, layers, false, false, 0});
     first += layers;
   }
-  plan.stages.front().embedding = true;
-  plan.stages.back().head = true;
-  if (const Mesh* experts = expert_mesh(plan); experts != nullptr && s.moe.node_limit > 0) {
-    const int nodes = expert_groups(plan, s).ep.domains;
-    if (s.moe.node_limit > nodes)
-      throw Error(where(s, "moe.node_limit"),
-                  std::to_string(s.moe.node_limit) + " nodes a token, its experts lie on " +
-                      std::to_string(nodes),
-                  "at most " + std::to_string(nodes) + ", or leave it out");
-  }
+  const bool vocabulary = s.model.vocab > 0;  // modules may have none
+  plan.stages.front().embedding = vocabulary;
+  plan.stages.back().head = vocabulary;
+  const int stride = plan.meshes.front().axis("pp").stride;
+  for (int r = 0; r < s.parallel.pp; ++r)
+    plan.pipeline.push_back({s.parallel.first_rank + r * stride, plan.members_per_lane});
+  check_node_limit(s, plan);
   return plan;
 }
 

@@ -48,18 +48,29 @@ inline const Layer& layer_at(const Model& model, const Stage& stage, int i) {
   return model.kinds[kind_at(model, stage, i)];
 }
 
+/// One rank of a pipeline, as all its replicas: `members` ranks, the first of them `device`.
+struct PipelineRank {
+  int device = 0;
+  std::int64_t members = 1;
+};
+
 /// Where everything lies: the answer to "which rank holds what", before any time is known.
 struct Plan {
   std::vector<Mesh> meshes;
-  std::vector<Stage> stages;  ///< pp*chunks, in model order; stage s runs on pipeline rank s % pp
-  int microbatches = 1;       ///< per replica and step
-  double tokens = 0;          ///< of one microbatch on one rank (after cp)
+  /// pp*chunks, in model order; stage s runs on pipeline rank s % pp. Of modules: one module after
+  /// another, what feeds first, those that stand on several pipeline ranks once for each.
+  std::vector<Stage> stages;
+  std::vector<PipelineRank> pipeline;  ///< those of the host's ranks where modules share them
+  int microbatches = 1;                ///< per replica and step
+  double tokens = 0;                   ///< of one microbatch on one rank (after cp)
   int world_size = 1;
   /// How many ranks one simulated lane stands for (tp*cp*dp of a dense mesh).
   std::int64_t members_per_lane = 1;
+  std::vector<Plan> modules;  ///< by mesh, as the module's view lays it out; empty without modules
 };
 
-/// The mesh of the experts; null for a dense model.
+/// The mesh of the experts; null for a dense model, and for a plan of modules, which have their
+/// own.
 const Mesh* expert_mesh(const Plan& plan);
 
 /// What of the model has no times in this version, "mixture-of-experts layers"; "" = nothing.
@@ -71,6 +82,19 @@ Plan lay_out(const Scenario& scenario);
 
 /// The plan of a step that can be timed: an Error for a model with an untimed part.
 Plan make_plan(const Scenario& scenario);
+
+/// The plan of a model made of modules (lay_out calls it): pools of ranks, and on them the stages.
+/// An Error for ranks that overlap without saying so, or cut a pipeline rank of their host.
+Plan lay_out_modules(const Scenario& scenario);
+/// The plan without modules.
+Plan lay_out_one(const Scenario& scenario);
+
+/// Of a module: the pipeline ranks of the plan it stands on, and its first stage there.
+struct ModulePlace {
+  std::vector<int> ranks;  ///< one a stage, or where its pp is 1 all that hold copies
+  int first_stage = 0;
+};
+std::vector<ModulePlace> module_places(const Scenario& scenario, const Plan& plan);
 
 /// Most actions of one step over all ranks and passes; larger questions are refused.
 inline constexpr std::int64_t kMaxActions = 50'000'000;

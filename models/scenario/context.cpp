@@ -72,7 +72,7 @@ void set_method(ContextChoice& choice, const ContextMethod* method) {
 
 }  // namespace
 
-ContextChoice read_context(base::Fields& parallel, const base::Document& document, int cp) {
+ContextChoice read_context(base::Fields& parallel, int cp) {
   ContextChoice choice = default_context();
   const base::Value* value = parallel.find("context");
   if (value == nullptr) return choice;
@@ -82,7 +82,7 @@ ContextChoice read_context(base::Fields& parallel, const base::Document& documen
                named(parallel, "context", parallel.text("context"), context_methods(), kMethod));
     return choice;
   }
-  base::Fields fields(document, *value, "parallel.context");
+  base::Fields fields = parallel.map("context");
   set_method(choice,
              named(fields, "method", fields.text("method", "ring"), context_methods(), kMethod));
   const std::string_view usual = choice.order->name;
@@ -107,7 +107,7 @@ void place_context(Scenario& s) {
   p.context.inner = 1;
   for (int inner = 2; inner <= p.cp; ++inner) {
     if (p.cp % inner != 0 || (p.context.method->traits.heads && !heads_divide(s, inner))) continue;
-    if (layout_of(s.cluster, 0, stride, inner).domains > 1) continue;
+    if (layout_of(s.cluster, p.first_rank, stride, inner).domains > 1) continue;
     p.context.inner = inner;
   }
 }

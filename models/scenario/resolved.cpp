@@ -68,21 +68,22 @@ void expand_name(base::Document& document, const std::string& key, const std::st
   base::set_path(document, key, "{name: " + quoted_text(name) + "}");
 }
 
-/// A method alone stays one: the answers of before there were orders keep their hashes.
-void fill_context(base::Document& document, const Parallel& p) {
+/// A method alone stays one: the answers of before there were orders keep their hashes. `at` as
+/// below.
+void fill_context(base::Document& document, const std::string& at, const Parallel& p) {
   const ContextTraits& traits = p.context.method->traits;
-  const Value* value = base::find_path(document.root, "parallel.context");
+  const std::string key = at + "context";
+  const Value* value = base::find_path(document.root, key);
   if (value == nullptr || value->kind == Value::Kind::Scalar) {
     const std::string name(p.context.method->name);
     const bool placed = p.cp > 1 && traits.inner;
-    base::set_path(document, "parallel.context", placed ? "{method: " + name + "}" : name);
+    base::set_path(document, key, placed ? "{method: " + name + "}" : name);
     if (!placed) return;
   }
-  fill(document, "parallel.context.method", std::string(p.context.method->name));
-  if (!traits.contiguous)
-    fill(document, "parallel.context.order", std::string(p.context.order->name));
-  if (traits.inner) fill(document, "parallel.context.inner", std::to_string(p.context.inner));
-  if (traits.chunks) fill(document, "parallel.context.chunks", std::to_string(p.context.chunks));
+  fill(document, key + ".method", std::string(p.context.method->name));
+  if (!traits.contiguous) fill(document, key + ".order", std::string(p.context.order->name));
+  if (traits.inner) fill(document, key + ".inner", std::to_string(p.context.inner));
+  if (traits.chunks) fill(document, key + ".chunks", std::to_string(p.context.chunks));
 }
 
 void fill_documents(base::Document& document, const Documents& d) {
@@ -94,24 +95,45 @@ void fill_documents(base::Document& document, const Documents& d) {
   fill(document, "batch.documents.longest", std::to_string(d.longest));
 }
 
-void fill_layout(base::Document& document, const Scenario& s) {
+/// `at`: "parallel.", or that of a module.
+void fill_parallel(base::Document& document, const std::string& at, const Scenario& s) {
   const Parallel& p = s.parallel;
   for (const auto& [key, value] :
        {std::pair{"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"dp", p.dp}, {"zero", p.zero}}) {
-    fill(document, std::string("parallel.") + key, std::to_string(value));
+    fill(document, at + key, std::to_string(value));
   }
   if (has_experts(s.model)) {
-    fill(document, "parallel.ep", std::to_string(p.ep));
-    fill(document, "parallel.etp", std::to_string(p.etp));
+    fill(document, at + "ep", std::to_string(p.ep));
+    fill(document, at + "etp", std::to_string(p.etp));
     fill(document, "moe.dispatcher", std::string(to_text(s.moe.dispatcher)));
     fill(document, "moe.imbalance", std::string(to_text(s.moe.imbalance.law)));
     fill(document, "moe.overlap", s.moe.overlap ? "1f1b" : "none");
   }
   std::string order;
   for (const std::string& axis : p.order) order += (order.empty() ? "" : "-") + axis;
-  fill(document, "parallel.order", order);
-  fill(document, "parallel.sequence_parallel", p.sequence_parallel ? "true" : "false");
-  fill_context(document, p);
+  fill(document, at + "order", order);
+  fill(document, at + "sequence_parallel", p.sequence_parallel ? "true" : "false");
+  fill_context(document, at, p);
+}
+
+void fill_module(base::Document& document, const std::string& at, const Module& m) {
+  fill_parallel(document, at + "parallel.", *m.view);
+  fill(document, at + "first_rank", std::to_string(m.view->parallel.first_rank));
+  fill(document, at + "tokens", std::to_string(m.view->batch.sequence));
+  fill(document, at + "micro", std::to_string(m.micro));
+  fill(document, at + "frozen", m.view->frozen ? "true" : "false");
+  if (m.feeds < 0) return;
+  fill(document, at + "sends", std::to_string(m.sent_tokens));
+  fill(document, at + "width", std::to_string(m.width));
+  if (m.host < 0) fill(document, at + "ahead", std::to_string(m.ahead));
+  if (m.host < 0) return;
+  fill(document, at + "turns", m.turns == Turns::WholeBatch ? "whole-batch" : "each-microbatch");
+}
+
+void fill_layout(base::Document& document, const Scenario& s) {
+  if (s.modules.empty()) fill_parallel(document, "parallel.", s);
+  for (std::size_t i = 0; i < s.modules.size(); ++i)
+    fill_module(document, "model.modules." + std::to_string(i) + ".", s.modules[i]);
   expand_name(document, "schedule", s.schedule.name);
   fill(document, "schedule.chunks", std::to_string(s.schedule.chunks));
   fill(document, "schedule.dispatch", "fixed");
@@ -302,12 +324,19 @@ std::string resolved_text(const base::Document& document, const Scenario& s) {
   fill(full, "stack", quoted_text(s.stack.name));
   fill_layout(full, s);
   fill(full, "precision", std::string(to_text(s.precision)));
-  fill(full, "recompute", std::string(to_text(s.recompute)));
+  fill(full, "recompute", s.choose_recompute ? "auto" : std::string(to_text(s.recompute)));
   fill(full, "attention", quoted_text(s.attention));
   expand_name(full, "optimizer", s.optimizer.name);
   fill(full, "optimizer.master",
        s.optimizer.keeps_master ? std::string(to_text(s.optimizer.master)) : "none");
   fill(full, "optimizer.states", std::string(to_text(s.optimizer.states)));
+  if (const OptimizerOffload& o = s.optimizer.offload; o.host()) {
+    fill(full, "optimizer.cpu_rate", base::shortest(o.cpu_rate));
+    fill(full, "optimizer.beside_backward", o.beside_backward ? "true" : "false");
+    fill(full, "optimizer.gradients", std::string(to_text(o.gradients)));
+    fill(full, "optimizer.subgroups", std::to_string(o.subgroups));
+    fill(full, "optimizer.device_share", base::shortest(o.device_share));
+  }
   if (s.jitter) {
     fill(full, "jitter.seed", std::to_string(s.jitter->seed));
     fill(full, "jitter.repetitions", std::to_string(s.jitter->repetitions));
@@ -321,7 +350,8 @@ std::string resolved_text(const base::Document& document, const Scenario& s) {
 
 std::string scenario_hash(const Scenario& s) {
   Digest digest;
-  digest_model(digest, s.model);
+  if (s.modules.empty()) digest_model(digest, s.model);
+  for (const Module& m : s.modules) digest_model(digest, m.view->model);
   digest_machine(digest, s);
   digest_constants(digest, s);
   digest_logs(digest, s);

@@ -8,6 +8,7 @@
 #include "models/scenario/collectives.hpp"
 #include "models/scenario/context.hpp"
 #include "models/scenario/documents.hpp"
+#include "models/scenario/read_parts.hpp"
 #include "models/scenario/resolved.hpp"
 #include "models/scenario/set_values.hpp"
 #include "models/workload/layer_ops.hpp"
@@ -61,7 +62,9 @@ std::string count_text(std::int64_t count) {
   return count < kMany ? std::to_string(count) : "10^12 or more";
 }
 
-Parallel read_parallel(Fields fields, const base::Document& document, int devices) {
+}  // namespace
+
+Parallel detail::read_parallel(Fields fields, int devices) {
   Parallel p;
   p.tp = degree(fields, "tp");
   p.pp = degree(fields, "pp");
@@ -98,7 +101,7 @@ Parallel read_parallel(Fields fields, const base::Document& document, int device
                 "set zero to 1, 2 or 3, or leave it out");
   }
   p.sequence_parallel = fields.flag("sequence_parallel", false);
-  p.context = read_context(fields, document, p.cp);
+  p.context = read_context(fields, p.cp);
   if (fields.has("stage_layers")) {
     for (const base::Value& item : fields.list("stage_layers")) {
       p.stage_layers.push_back(static_cast<int>(
@@ -108,6 +111,8 @@ Parallel read_parallel(Fields fields, const base::Document& document, int device
   fields.done();
   return p;
 }
+
+namespace {
 
 Batch read_batch(Fields fields, const std::string& folder) {
   Batch batch;
@@ -125,6 +130,33 @@ constexpr std::array<base::Named<OptimizerKernel>, 3> kOptimizerKernels{
      {"fused", OptimizerKernel::Fused},
      {"epilogue", OptimizerKernel::Epilogue}}};
 constexpr std::array<base::Named<bool>, 2> kTableOptimizers{{{"same", false}, {"ember", true}}};
+constexpr std::array<base::Named<OptimizerDevice>, 3> kOptimizerDevices{
+    {{"gpu", OptimizerDevice::Gpu},
+     {"cpu", OptimizerDevice::Cpu},
+     {"nvme", OptimizerDevice::Nvme}}};
+
+/// `device: cpu` and what goes with it.
+OptimizerOffload read_optimizer_offload(Fields& fields) {
+  OptimizerOffload offload;
+  offload.device = fields.choice<OptimizerDevice>("device", kOptimizerDevices, offload.device);
+  for (const char* key : {"cpu_rate", "beside_backward", "gradients", "subgroups", "device_share"})
+    if (!offload.host() && fields.has(key))
+      fields.fail(key, "means nothing on the device itself", "device: cpu or nvme");
+  if (!offload.host()) return offload;
+  offload.cpu_rate = fields.number("cpu_rate", 1e6, 1e15, kCpuAdamRate);
+  offload.beside_backward = fields.flag("beside_backward", true);
+  offload.gradients = fields.choice<Precision>("gradients", kPrecisions, Precision::Bf16);
+  offload.subgroups = static_cast<int>(fields.integer("subgroups", 1, 4096, offload.subgroups));
+  offload.device_share = fields.number("device_share", 0, 1, 0);
+  if (offload.device == OptimizerDevice::Nvme) {
+    offload.read = fields.rate("read");
+    offload.write = fields.rate("write");
+    for (const char* key : {"read", "write"})
+      if (fields.rate(key).value <= 0)
+        fields.fail(key, "is not above 0", "what the drives of one node take, for example 6 GB/s");
+  }
+  return offload;
+}
 
 OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document) {
   OptimizerChoice choice;
@@ -149,6 +181,9 @@ OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document)
                   "kernel: fused or epilogue");
     choice.ember_tables = fields.choice<bool>("tables", kTableOptimizers, false);
     choice.norm_barrier = fields.flag("norm_barrier", true);
+    choice.offload = read_optimizer_offload(fields);
+    if (choice.offload.host() && choice.kernel == OptimizerKernel::Epilogue)
+      fields.fail("device", "does not go with kernel: epilogue", "kernel: framework or fused");
     fields.done();
   }
   if (std::find(kOptimizers.begin(), kOptimizers.end(), choice.name) == kOptimizers.end()) {
@@ -158,7 +193,9 @@ OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document)
   return choice;
 }
 
-GivenCosts read_costs(Fields fields) {
+}  // namespace
+
+GivenCosts detail::read_costs(Fields fields) {
   GivenCosts costs;
   costs.forward = fields.seconds("forward");
   costs.input_gradient = fields.seconds("input_gradient");
@@ -170,6 +207,8 @@ GivenCosts read_costs(Fields fields) {
   return costs;
 }
 
+namespace {
+
 ForeignWork read_foreign(Fields fields) {
   ForeignWork work;
   work.pieces = static_cast<int>(fields.integer("pieces", 1, 1'000'000));
@@ -179,8 +218,15 @@ ForeignWork read_foreign(Fields fields) {
   return work;
 }
 
-void read_recompute(Fields& fields, Scenario& scenario) {
-  scenario.recompute = fields.choice<Recompute>("recompute", kRecomputes, Recompute::None);
+}  // namespace
+
+void detail::read_recompute(Fields& fields, Scenario& scenario) {
+  const base::Value* value = fields.find("recompute");
+  scenario.choose_recompute = value != nullptr && value->text == "auto";
+  scenario.recompute = scenario.choose_recompute
+                           ? Recompute::None
+                           : fields.choice<Recompute>("recompute", kRecomputes, Recompute::None);
+  scenario.recompute_layers = 0;
   if (scenario.recompute == Recompute::Blockwise) {
     scenario.recompute_layers = static_cast<int>(fields.integer("recompute_layers", 1, 1'000'000));
   } else if (fields.has("recompute_layers")) {
@@ -188,16 +234,42 @@ void read_recompute(Fields& fields, Scenario& scenario) {
   }
 }
 
+namespace {
+
+/// Of the scenario, or of each of its modules.
+template <class F>
+bool any_part(const Scenario& s, const F& holds) {
+  if (s.modules.empty()) return holds(s);
+  return std::any_of(s.modules.begin(), s.modules.end(),
+                     [&](const Module& module) { return holds(*module.view); });
+}
+
 /// A rule for a group of one rank would say nothing.
 void check_compression(Fields& fields, const Scenario& s) {
   for (const CompressionRule& rule : s.compression) {
     const bool data = rule.group == "dp";
-    if (data ? s.parallel.dp * s.parallel.cp > 1 : s.parallel.pp > 1) continue;
+    const bool exists = any_part(s, [&](const Scenario& part) {
+      return data ? part.parallel.dp * part.parallel.cp > 1 : part.parallel.pp > 1;
+    });
+    if (exists) continue;
     fields.fail("compression",
                 "a rule for " + rule.group +
                     ", but there is no such group: " + (data ? "dp and cp are 1" : "pp is 1"),
                 "leave it out, or more ranks");
   }
+}
+
+/// `offload`, `auto` or what is to be offloaded, and the limit of what is chosen.
+void read_memory_choice(Fields& fields, Scenario& s) {
+  const base::Value* offload = fields.find("offload");
+  s.choose_offload = offload != nullptr && offload->text == "auto";
+  if (offload != nullptr && !s.choose_offload) s.offload = read_offload(fields.map("offload"));
+  if (!fields.has("memory_limit")) return;
+  s.memory_limit = fields.bytes("memory_limit");
+  if (s.memory_limit.value <= 0)
+    fields.fail("memory_limit", "is not above 0", "for example 70 GiB");
+  if (!s.choose_recompute && !s.choose_offload)
+    fields.fail("memory_limit", "limits nothing", "recompute: auto or offload: auto");
 }
 
 void read_run(Fields& fields, Scenario& s) {
@@ -227,9 +299,11 @@ void check_precision(Fields& fields, const Scenario& scenario) {
   }
 }
 
+}  // namespace
+
 /// A kernel the user names is taken exactly. The stack's own choice gives way, with a note, where
 /// the device has no measurement of it.
-void read_attention(Fields& fields, Scenario& s) {
+void detail::read_attention(Fields& fields, Scenario& s) {
   s.attention = fields.text("attention", s.stack.attention);
   if (stores_scores(s.attention)) return;
   const Precision precision = s.precision == Precision::Fp8 ? Precision::Bf16 : s.precision;
@@ -258,6 +332,8 @@ void read_attention(Fields& fields, Scenario& s) {
                           profile.name + " has no measurement of the stack's " + s.attention);
   s.attention = other->kernel;
 }
+
+namespace {
 
 std::string folder_of(const std::string& file) {
   const std::string folder = std::filesystem::path(file).parent_path().string();
@@ -296,9 +372,9 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
   }
   read_own_profile(fields, s);
   const base::Value empty_map{base::Value::Kind::Map, {}, {}, false, {}, {}};
-  s.parallel = read_parallel(
+  s.parallel = detail::read_parallel(
       fields.has("parallel") ? fields.map("parallel") : fields.view(empty_map, "parallel"),
-      document, s.cluster.devices());
+      s.cluster.devices());
   place_context(s);
   s.schedule = read_schedule(document, fields.find("schedule"), folder_of(document.file));
   s.batch = read_batch(fields.map("batch"), folder_of(document.file));
@@ -337,6 +413,7 @@ constexpr std::string_view kPlacedKeys[] = {"cluster",
                                             "foreign",
                                             "offload",
                                             "optimizer",
+                                            "outer",
                                             "parallel.order",
                                             "parallel.shard",
                                             "parallel.sequence_parallel",
@@ -345,30 +422,70 @@ constexpr std::string_view kPlacedKeys[] = {"cluster",
                                             "moe.overlap",
                                             "moe.capacity"};
 
-void remember_places(const base::Document& document, Scenario& s) {
-  for (const std::string_view key : kPlacedKeys) {
-    std::string_view path = key;
+/// Where a module states what a whole scenario says elsewhere.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kModuleKeys{
+    {{"batch.micro", "micro"}, {"batch.sequence", "tokens"}, {"cluster", "name"}}};
+
+}  // namespace
+
+void detail::remember_places(const base::Document& document, const std::string& prefix,
+                             const std::string& shown, Scenario& s) {
+  const auto find = [&](std::string path, std::size_t shortest) {
     const base::Value* value = base::find_path(document.root, path);
-    while (value == nullptr && path.find('.') != std::string_view::npos) {
+    while (value == nullptr && path.find('.', shortest) != std::string::npos) {
       path = path.substr(0, path.rfind('.'));
       value = base::find_path(document.root, path);
     }
+    return value;
+  };
+  s.places.clear();
+  for (const std::string_view key : kPlacedKeys) {
+    std::string_view own = key;
+    for (const auto& [whole, module] : kModuleKeys)
+      if (!prefix.empty() && whole == key) own = module;
+    const base::Value* value =
+        prefix.empty() ? nullptr : find(prefix + std::string(own), prefix.size());
+    const std::string name = value != nullptr ? shown + std::string(own) : std::string(key);
+    if (value == nullptr) value = find(std::string(key), 0);
     const std::string place =
         value == nullptr ? document.file : base::place_text(document, value->place);
-    s.places.emplace_back(key, place + ": " + std::string(key));
+    s.places.emplace_back(key, place + ": " + name);
   }
 }
 
+namespace {
+
 void add_assumptions(Scenario& s) {
-  for (const std::string& note : s.model.notes) s.assumptions.push_back(note);
+  if (s.modules.size() <= 1)  // of several, each has said its own
+    for (const std::string& note : s.model.notes) s.assumptions.push_back(note);
   const int devices = s.cluster.devices();
-  if (s.parallel.world_size() < devices) {
-    s.assumptions.push_back("uses " + std::to_string(s.parallel.world_size()) + " of the " +
+  if (s.optimizer.offload.host() && s.optimizer.offload.cpu_rate == kCpuAdamRate)
+    s.assumptions.push_back(
+        "optimizer.cpu_rate not stated: 3.9e9 parameters/s a node, CPU-Adam on a DGX-2 (arXiv "
+        "2101.06840, table 4)");
+  if (used_devices(s) < devices) {
+    s.assumptions.push_back("uses " + std::to_string(used_devices(s)) + " of the " +
                             std::to_string(devices) + " devices of the cluster");
   }
 }
 
 }  // namespace
+
+int used_devices(const Scenario& scenario) {
+  if (scenario.modules.empty()) return scenario.parallel.world_size();
+  std::vector<std::pair<int, int>> taken;
+  for (const Module& m : scenario.modules) {
+    const Parallel& p = m.view->parallel;
+    taken.emplace_back(p.first_rank, p.first_rank + p.world_size());
+  }
+  std::sort(taken.begin(), taken.end());
+  int used = 0, end = 0;
+  for (const auto& [first, last] : taken) {
+    used += std::max(0, last - std::max(first, end));
+    end = std::max(end, last);
+  }
+  return used;
+}
 
 std::string where(const Scenario& scenario, const std::string& key) {
   for (const auto& [name, place] : scenario.places) {
@@ -383,33 +500,40 @@ Scenario read_scenario(const base::Document& document) {
   s.file = document.file;
   s.name = fields.text("name", std::filesystem::path(document.file).stem().string());
   s.assumptions = fields.text_list("assumptions");
-  s.model = read_model(fields.map("model"), folder_of(document.file));
+  std::optional<Fields> modules;
+  if (const base::Value& model = fields.at("model"); base::find_path(model, "modules") != nullptr) {
+    modules.emplace(fields.map("model"));
+    if (fields.has("parallel"))
+      fields.fail("parallel", "stands beside modules", "every module has a parallel of its own");
+  } else {
+    s.model = read_model(fields.map("model"), folder_of(document.file));
+  }
   read_layout(fields, document, s);
   std::optional<Fields> collectives;
   if (fields.has("collectives")) collectives.emplace(fields.map("collectives"));
   read_collectives(collectives ? &*collectives : nullptr, folder_of(document.file), s);
   s.precision = fields.choice<Precision>("precision", kPrecisions, Precision::Bf16);
-  read_recompute(fields, s);
-  read_attention(fields, s);
+  detail::read_recompute(fields, s);
+  detail::read_attention(fields, s);
   s.optimizer = read_optimizer(fields, document);
-  if (fields.has("costs")) s.costs = read_costs(fields.map("costs"));
+  if (fields.has("costs")) s.costs = detail::read_costs(fields.map("costs"));
   if (fields.has("foreign")) s.foreign = read_foreign(fields.map("foreign"));
-  if (fields.has("offload")) s.offload = read_offload(fields.map("offload"));
-  if (fields.has("moe")) {
-    if (!has_experts(s.model))
-      fields.fail("moe", "needs a mixture-of-experts model", "leave it out");
-    s.moe = read_moe(fields.map("moe"));
-  }
+  if (fields.has("moe")) s.moe = read_moe(fields.map("moe"));
+  read_memory_choice(fields, s);
   s.compression = read_compression(fields);
-  check_compression(fields, s);
   if (fields.has("jitter")) {
     s.jitter = read_jitter(fields.map("jitter"), folder_of(document.file), s.parallel.world_size());
   }
   if (fields.has("outer")) s.outer = read_outer(fields.map("outer"));
   read_run(fields, s);
   check_precision(fields, s);
+  detail::remember_places(document, "", "", s);
+  if (modules) detail::read_modules(*modules, document, folder_of(document.file), s);
+  if (fields.has("moe") &&
+      !any_part(s, [](const Scenario& part) { return has_experts(part.model); }))
+    fields.fail("moe", "needs a mixture-of-experts model", "leave it out");
+  check_compression(fields, s);
   fields.done();
-  remember_places(document, s);
   add_assumptions(s);
   s.resolved = resolved_text(document, s);
   s.hash = scenario_hash(s);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct Parallel {
   bool sequence_parallel = false;
   ContextChoice context = default_context();
   std::vector<int> stage_layers;  ///< layers per stage; empty = the stack's partition rule
+  int first_rank = 0;             ///< of a module that does not begin with the cluster
   int world_size() const { return tp * pp * dp * cp; }
 };
 
@@ -44,6 +46,29 @@ struct Batch {
 };
 
 enum class OptimizerKernel : std::uint8_t { Framework, Fused, Epilogue };
+/// Where the optimizer's states lie and its step runs.
+enum class OptimizerDevice : std::uint8_t { Gpu, Cpu, Nvme };
+
+/// An optimizer in host memory (ZeRO-Offload, arXiv 2101.06840) or on drives behind it
+/// (ZeRO-Infinity, arXiv 2104.07857): gradients go to the host, the step runs there in subgroups,
+/// each subgroup's weights come back when it is done.
+struct OptimizerOffload {
+  OptimizerDevice device = OptimizerDevice::Gpu;
+  /// Parameters a second that the processors of one node update, for all its devices.
+  double cpu_rate = 0;
+  bool beside_backward = true;  ///< gradients go over layer by layer, as the backward makes them
+  Precision gradients = Precision::Bf16;  ///< as they go over
+  int subgroups = 16;
+  /// Of the subgroups, spread evenly: their states come to the device, are updated there and go
+  /// back, while the processors do the others (Deep Optimizer States, arXiv 2410.21316).
+  double device_share = 0;
+  base::BytesPerSecond read, write;  ///< drives of one node
+  bool host() const { return device != OptimizerDevice::Gpu; }
+};
+/// ZeRO-Offload, arXiv 2101.06840, table 4: CPU-Adam takes 2.57 s for 10^10 parameters on the two
+/// processors of a DGX-2.
+inline constexpr double kCpuAdamRate = 1e10 / 2.57;
+
 struct OptimizerChoice {
   std::string name = "adamw";  ///< adam, adamw, sgd
   Precision master = Precision::Fp32;
@@ -62,6 +87,7 @@ struct OptimizerChoice {
   /// gradients and goes on with the next step; the norm is checked afterwards (Qi et al., "Zero
   /// Bubble Pipeline Parallelism", section 4).
   bool norm_barrier = true;
+  OptimizerOffload offload;
 };
 
 /// Work of others that may run where the pipeline idles: frozen encoders, early exits.
@@ -85,9 +111,35 @@ struct CollectiveSettings {
   std::shared_ptr<const CollectiveLogs> logs;  ///< null: none
 };
 
+struct Scenario;
+
+/// When a module works that shares its ranks with another.
+enum class Turns : std::uint8_t {
+  EachMicrobatch,  ///< beside its host: forward before the host's, backward after it
+  WholeBatch,      ///< all forwards before the host's first, all backwards after its last
+};
+
+/// A part of the model with a layout of its own: an encoder, a projector, the language model. The
+/// modules are a tree: each feeds one other, the main one feeds none.
+struct Module {
+  std::string name;
+  /// The module as a scenario of its own: model, layout, batch, schedule, recomputation.
+  std::shared_ptr<const Scenario> view;
+  int feeds = -1;  ///< module that reads its output; -1: it is the main one
+  int host = -1;   ///< module whose ranks it shares; -1: its ranks are its own
+  Turns turns = Turns::EachMicrobatch;
+  /// Most microbatches that wait for its consumer, where their ranks differ, in those of the two
+  /// that hold more samples.
+  int ahead = 2;
+  std::int64_t sent_tokens = 0;  ///< to the module it feeds, of one sample
+  std::int64_t width = 0;        ///< of a token it sends
+  std::int64_t micro = 1;        ///< samples of a microbatch and replica
+  bool backward = true;          ///< it or a module that feeds it is trained
+};
+
 struct Scenario {
   std::string name;
-  Model model;
+  Model model;  ///< with modules: of the main one, as parallel, schedule, batch and recompute are
   Cluster cluster;
   Stack stack;
   std::vector<Profile> profiles;  ///< one per NodeGroup of the cluster
@@ -104,6 +156,10 @@ struct Scenario {
   Precision precision = Precision::Bf16;
   Recompute recompute = Recompute::None;
   int recompute_layers = 0;  ///< Blockwise: layers per stage that recompute, the first ones
+  /// `recompute: auto`, `offload: auto`: the fastest that fits below memory_limit
+  /// (sim/choose_memory.hpp); until then none.
+  bool choose_recompute = false, choose_offload = false;
+  base::Bytes memory_limit;  ///< 0: the device's memory
   std::string attention;     ///< kernel id of the profile, or "eager" / "megatron-fused"
   OptimizerChoice optimizer;
   std::optional<GivenCosts> costs;
@@ -112,6 +168,8 @@ struct Scenario {
   std::optional<OuterChoice> outer;  ///< workers that exchange now and then; nothing: one worker
   std::optional<Prices> prices;      ///< nothing: no cost is said
   double run_tokens = 0;             ///< tokens of the whole run; 0 = not asked
+  std::vector<Module> modules;       ///< empty: the model is one
+  bool frozen = false;  ///< no gradients of its weights, no optimizer (a module's view)
   std::vector<std::string> assumptions;
   std::string file;  ///< as given by the user
   std::string hash;  ///< of the resolved text
@@ -119,6 +177,9 @@ struct Scenario {
   std::vector<std::pair<std::string, std::string>> places;
   std::string resolved;  ///< the scenario with every default written out, YAML
 };
+
+/// Ranks in use, over all modules.
+int used_devices(const Scenario& scenario);
 
 /// Where a key of the scenario stood, for messages: its own place, or that of the map it would
 /// stand in, or the file alone.

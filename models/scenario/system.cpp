@@ -73,7 +73,7 @@ constexpr std::array<std::string_view, 37> kQuantities{"outer_utilisation",
                                                        "staleness_max",
                                                        "staleness_mean"};
 
-constexpr std::array<std::string_view, 29> kCapabilities{"2-D and 3-D tensor parallelism",
+constexpr std::array<std::string_view, 30> kCapabilities{"2-D and 3-D tensor parallelism",
                                                          "activation codecs",
                                                          "asynchronous pipeline schedules",
                                                          "checkpoints",
@@ -94,6 +94,7 @@ constexpr std::array<std::string_view, 29> kCapabilities{"2-D and 3-D tensor par
                                                          "optimizer variants",
                                                          "ready dispatch and jitter",
                                                          "reinforcement learning",
+                                                         "shifted windows",
                                                          "sparse collectives",
                                                          "split-backward schedules",
                                                          "token-sliced pipelines",

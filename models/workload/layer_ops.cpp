@@ -54,6 +54,11 @@ double fp8_cast_bytes(const Builder& b, const Model& model, const Layer& layer, 
   return b.tokens() * (4 * (w.q + 2 * w.kv) + 8 * h / b.t() + gathered + 2 * gate * ffn);
 }
 
+/// Not of the layers of a projector, which are MLPs.
+bool mixes_tokens(const Layer& layer) {
+  return layer.attention.kind != AttentionKind::Heads || layer.attention.heads > 0;
+}
+
 void accumulate(Builder& b, const Model& model, const Layer& layer) {
   double per_parameter = 0;
   switch (b.stack().accumulation) {
@@ -116,14 +121,16 @@ void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer
   const Widths w = widths(layer.attention, b.t());
   const Elements norm = b.rows_outside(norm_kernel(model), h);
   const Elements sum = b.rows_outside("triad", h);
-  b.stream("norm 1", Phase::Forward, norm_bytes(b, true) * b.outside(h), norm);
-  enter_forward(b, h, "gather X");
-  projections_forward(b, model, layer.attention);
-  rotary(b, model, layer.attention, Phase::Forward);
-  context_exchange(b, layer.attention, Phase::Forward);
-  core_forward(b, layer.attention, Phase::Forward);
-  row_parallel_forward(b, "projection", h, w.v, shape.precision);
-  b.stream("residual 1", Phase::Forward, residual_bytes(b, true) * b.outside(h), sum);
+  if (mixes_tokens(layer)) {
+    b.stream("norm 1", Phase::Forward, norm_bytes(b, true) * b.outside(h), norm);
+    enter_forward(b, h, "gather X");
+    projections_forward(b, model, layer.attention);
+    rotary(b, model, layer.attention, Phase::Forward);
+    context_exchange(b, layer.attention, Phase::Forward);
+    core_forward(b, layer.attention, Phase::Forward);
+    row_parallel_forward(b, "projection", h, w.v, shape.precision);
+    b.stream("residual 1", Phase::Forward, residual_bytes(b, true) * b.outside(h), sum);
+  }
   b.stream("norm 2", Phase::Forward, norm_bytes(b, true) * b.outside(h), norm);
   if (layer.experts.count > 0) {
     experts_forward(ops, model, layer, shape, to_last_input);
@@ -149,18 +156,21 @@ void append_backward(std::vector<Op>& ops, const Model& model, const Layer& laye
     mlp_backward(b, h, layer.mlp, layer.mlp.width);
   }
   b.stream("norm 2", Phase::Input, norm_bytes(b, false) * b.outside(h), norm);
-  b.stream("residual 1", Phase::Input, residual_bytes(b, false) * b.outside(h), sum);
-  row_parallel_backward(b, "projection dX", "projection dW", h, w.v, shape.precision);
-  context_exchange(b, layer.attention, Phase::Input);
-  core_backward(b, layer.attention);
-  rotary(b, model, layer.attention, Phase::Input);
-  projections_backward(b, model, layer.attention);
-  b.stream("norm 1", Phase::Input, norm_bytes(b, false) * b.outside(h), norm);
+  if (mixes_tokens(layer)) {
+    b.stream("residual 1", Phase::Input, residual_bytes(b, false) * b.outside(h), sum);
+    row_parallel_backward(b, "projection dX", "projection dW", h, w.v, shape.precision);
+    context_exchange(b, layer.attention, Phase::Input);
+    core_backward(b, layer.attention);
+    rotary(b, model, layer.attention, Phase::Input);
+    projections_backward(b, model, layer.attention);
+    b.stream("norm 1", Phase::Input, norm_bytes(b, false) * b.outside(h), norm);
+  }
   b.stream("fp8 casts", Phase::Input, fp8_cast_bytes(b, model, layer, false), true);
   accumulate(b, model, layer);
 }
 
 void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape) {
+  if (!mixes_tokens(layer)) return;
   if (!stores_scores(shape.attention)) return;  // flash kernels recompute the scores themselves
   Builder b(ops, shape);
   core_forward(b, layer.attention, Phase::Input);
@@ -177,7 +187,7 @@ void append_core(std::vector<Op>& ops, const Layer& layer, const LayerShape& sha
 }
 
 double context_buffer_bytes(const Layer& layer, const LayerShape& shape) {
-  if (shape.cp == 1 || stores_scores(shape.attention)) return 0;
+  if (shape.cp == 1 || !mixes_tokens(layer) || stores_scores(shape.attention)) return 0;
   std::vector<Op> ops;
   Builder b(ops, shape);
   return context_buffer(b, layer.attention) * shape.element / kHalf;

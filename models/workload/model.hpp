@@ -128,19 +128,23 @@ std::int64_t prediction_layer_parameters(const Model& model);
 /// Block scales an FP8 checkpoint keeps beside its weights; 0 without Model::scale_block.
 std::int64_t checkpoint_scales(const Model& model, bool with_prediction_layers);
 
+/// A whole language model, or a module of one: that may lack a vocabulary, and attention.
+enum class ModelUse { Whole, Module };
+
 /// A Hugging Face config.json as downloaded. Unknown architectures: an Error listing the supported
 /// model types. Keys that do not matter are ignored; keys that change the count are not guessed.
 Model read_huggingface(const base::Document& document);
 /// `huggingface: file.json` (relative to the scenario), `preset: gpt3-175b`, or explicit fields
 /// (hidden, layers, heads, kv_heads, head_dim, ffn, activation, vocab, positions, norm, tied, bias,
-/// parallel). `layers` and `vocab` beside the first two cut or resize the model.
-Model read_model(base::Fields fields, const std::string& scenario_folder);
+/// causal, parallel). `layers` and `vocab` beside the first two cut or resize the model.
+Model read_model(base::Fields fields, const std::string& scenario_folder,
+                 ModelUse use = ModelUse::Whole);
 /// Model types read_huggingface knows.
 std::vector<std::string> supported_model_types();
 
 /// An Error when a size is not positive, heads do not fit, a layer names no kind, or the model has
 /// more than 10^16 parameters. Every count above is exact for a model that passes.
-void check_model(const Model& model, const std::string& where);
+void check_model(const Model& model, const std::string& where, ModelUse use = ModelUse::Whole);
 /// Shape, parameters (total and active) and notes in a few lines, for `list` and `check`.
 std::string describe(const Model& model);
 

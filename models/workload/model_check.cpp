@@ -51,8 +51,9 @@ void check_attention(const Check& c, const Attention& a) {
   }
 }
 
-void check_layer(const Check& c, const Layer& layer) {
-  check_attention(c, layer.attention);
+void check_layer(const Check& c, const Layer& layer, ModelUse use) {
+  const bool mixes = layer.attention.kind != AttentionKind::Heads || layer.attention.heads > 0;
+  if (mixes || use == ModelUse::Whole) check_attention(c, layer.attention);
   const Experts& e = layer.experts;
   c.size("mlp width", layer.mlp.width, e.count > 0 ? 0 : 1, limits::kWidth);
   c.size("experts", e.count, 0, limits::kExperts);
@@ -66,10 +67,10 @@ void check_layer(const Check& c, const Layer& layer) {
 
 }  // namespace
 
-void check_model(const Model& model, const std::string& where) {
+void check_model(const Model& model, const std::string& where, ModelUse use) {
   const Check c{where};
   c.size("hidden", model.hidden, 1, limits::kHidden);
-  c.size("vocab", model.vocab, 1, limits::kVocab);
+  c.size("vocab", model.vocab, use == ModelUse::Module ? 0 : 1, limits::kVocab);
   c.size("positions", model.positions, 0, limits::kVocab);
   c.size("embedding width", model.embedding_dim, 0, limits::kHidden);
   c.size("layers", static_cast<std::int64_t>(model.layers.size()), 1, limits::kLayers);
@@ -77,7 +78,7 @@ void check_model(const Model& model, const std::string& where) {
   double total = 0;
   std::vector<double> by_kind;
   for (const Layer& kind : model.kinds) {
-    check_layer(c, kind);
+    check_layer(c, kind, use);
     by_kind.push_back(static_cast<double>(layer_parameters(model, kind)));
   }
   for (int kind : model.layers) {

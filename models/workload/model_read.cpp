@@ -60,14 +60,17 @@ Mlp read_mlp(base::Fields& f, Model& model) {
           false};
 }
 
-/// GPT-style defaults: MLP of 4 x hidden with GELU, layer norm and biases, tied embedding.
-Model read_fields(base::Fields& f) {
+/// GPT-style defaults: MLP of 4 x hidden with GELU, layer norm and biases, tied embedding. A module
+/// needs no vocabulary, and with `heads: 0` its layers are MLPs (projectors).
+Model read_fields(base::Fields& f, ModelUse use) {
+  const bool module = use == ModelUse::Module;
   Model model;
   model.family = "transformer";
   model.name = f.text("name", "");
   model.source = f.text("source", "");
   model.hidden = f.integer("hidden", 1, limits::kHidden);
-  model.vocab = f.integer("vocab", 1, limits::kVocab);
+  model.vocab =
+      module ? f.integer("vocab", 0, limits::kVocab, 0) : f.integer("vocab", 1, limits::kVocab);
   model.positions = f.integer("positions", 0, limits::kVocab, 0);
   model.context = f.integer("context", 0, limits::kContext, model.positions);
   model.norm = f.choice<NormKind>("norm", kNorms, NormKind::Layer);
@@ -76,12 +79,14 @@ Model read_fields(base::Fields& f) {
   if (!f.has("bias"))
     model.notes.push_back(bias ? "bias not stated: on all projections" : "bias not stated: none");
   model.norm_bias = bias;
-  model.tied = f.flag("tied", true);
-  if (!f.has("tied")) model.notes.push_back("tied not stated: head and embedding are one matrix");
+  model.tied = f.flag("tied", model.vocab > 0);
+  if (!f.has("tied") && model.vocab > 0)
+    model.notes.push_back("tied not stated: head and embedding are one matrix");
   model.embedding_norm = f.flag("embedding_norm", false);
   model.rotary = model.positions == 0;
   Layer layer;
-  layer.attention = read_attention(f, model);
+  const bool mixes = !module || f.integer("heads", 0, limits::kHeads) > 0;
+  if (mixes) layer.attention = read_attention(f, model);
   layer.mlp = read_mlp(f, model);
   layer.mlp.bias = layer.attention.qkv_bias = layer.attention.out_bias = bias;
   layer.parallel = f.flag("parallel", false);
@@ -141,17 +146,17 @@ Model read_preset(const std::string& name, const std::string& where) {
     model.source = f.text("source");
   } else {
     f.text("source");  // presets must say where their numbers are from
-    model = read_fields(f);
+    model = read_fields(f, ModelUse::Whole);
   }
   model.name = name;
   f.done();
   return model;
 }
 
-Model read_any(base::Fields& f, const std::string& folder) {
+Model read_any(base::Fields& f, const std::string& folder, ModelUse use) {
   if (f.has("huggingface") && f.has("preset"))
     f.fail("preset", "stands beside huggingface", "give one of the two");
-  if (!f.has("huggingface") && !f.has("preset")) return read_fields(f);
+  if (!f.has("huggingface") && !f.has("preset")) return read_fields(f, use);
   Model model;
   if (f.has("preset")) {
     model = read_preset(f.text("preset"), f.where("preset"));
@@ -167,10 +172,10 @@ Model read_any(base::Fields& f, const std::string& folder) {
 
 }  // namespace
 
-Model read_model(base::Fields fields, const std::string& scenario_folder) {
-  Model model = read_any(fields, scenario_folder);
+Model read_model(base::Fields fields, const std::string& scenario_folder, ModelUse use) {
+  Model model = read_any(fields, scenario_folder, use);
   fields.done();
-  check_model(model, fields.where(""));
+  check_model(model, fields.where(""), use);
   return model;
 }
 

@@ -9,7 +9,14 @@
 
 namespace paceline::sim {
 
-using models::CollectiveOp;
+namespace {
+
+bool goes_back(const Program& program, int stage) {
+  return program.nodes.empty() || program.nodes[static_cast<std::size_t>(stage)].backward;
+}
+
+}  // namespace
+
 using models::DpOverlap;
 using models::Plan;
 using models::Scenario;
@@ -17,14 +24,17 @@ using models::Scenario;
 StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Program& program,
                          const LowerOptions& options)
     : s_(scenario), plan_(plan), placement_(placement_of(program)) {
-  const models::DataRanks ranks = models::data_ranks(s_);
-  data_parallel_ = ranks.dense > 1 || ranks.experts > 1;
-  fsdp_ = s_.parallel.zero >= 3 && data_parallel_;
-  bucketed_ = s_.stack.dp_overlap == DpOverlap::Bucketed ||
-              (s_.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s_.parallel.pp == 1);
+  make_parts(program);
   replicas_ = options.unfold ? static_cast<int>(plan.members_per_lane) : 1;
+  if (!program.nodes.empty() && (options.unfold || options.network || options.kernels)) {
+    throw base::Error(
+        models::where(s_, "model"),
+        "stages that are no chain (modules, skip connections) are timed by rank class "
+        "and with every transfer alone",
+        "--engine reference, without jitter; execute runs plain models");
+  }
   ready_ = s_.schedule.dispatch.policy == models::Dispatch::Ready;
-  if (ready_ && fsdp_ && !s_.costs) {
+  if (ready_ && parts_.front().fsdp && !s_.costs) {
     throw base::Error(models::where(s_, "schedule.dispatch"),
                       "ready dispatch does not go with zero: 3: replicas that choose different "
                       "actions would wait for each other's parameters",
@@ -49,7 +59,7 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
                       ready_ ? "dispatch: fixed" : "--engine reference, or overlap: none");
   }
   axes_ = models::data_axes(plan_, s_);
-  expert_axes_ = models::expert_axes(plan_);
+  expert_axes_ = models::expert_axes(*parts_.front().plan);
   make_contexts(options.inner || network_);
   inner_ = kernels_ || (network_ && shares_inner());
   for (const models::MeshAxis& axis : plan_.meshes.front().axes) {
@@ -65,22 +75,56 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
 }
 
 int StepBuilder::lane_of(int replica, int pipeline_rank) const {
-  return replica * s_.parallel.pp + pipeline_rank;
+  return replica * pipeline_ranks() + pipeline_rank;
+}
+
+void StepBuilder::make_parts(const Program& program) {
+  for (std::size_t mesh = 0; mesh < std::max<std::size_t>(1, plan_.modules.size()); ++mesh) {
+    MeshPart part;
+    part.s = plan_.modules.empty() ? &s_ : s_.modules[mesh].view.get();
+    part.plan = plan_.modules.empty() ? &plan_ : &plan_.modules[mesh];
+    const models::Scenario& s = *part.s;
+    const models::DataRanks ranks = models::data_ranks(s);
+    part.data_parallel = ranks.dense > 1 || ranks.experts > 1;
+    part.fsdp = s.parallel.zero >= 3 && part.data_parallel;
+    part.bucketed =
+        s.stack.dp_overlap == DpOverlap::Bucketed ||
+        (s.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s.parallel.pp == 1);
+    parts_.push_back(part);
+  }
+  for (int rank = 0; rank < static_cast<int>(placement_.stages.size()); ++rank) {
+    for (const int stage : placement_.stages[static_cast<std::size_t>(rank)]) {
+      MeshPart& part = parts_[mesh_of_stage(stage)];
+      if (part.lanes.empty() || part.lanes.back() != rank) part.lanes.push_back(rank);
+    }
+  }
+  if (program.nodes.empty()) return;
+  for (std::size_t mesh = 0; mesh < parts_.size(); ++mesh) {
+    MeshPart& part = parts_[mesh];
+    if (mesh >= s_.modules.size() || s_.modules[mesh].host < 0) continue;
+    part.copies = static_cast<int>(part.lanes.size());
+    if (part.copies > 1) part.bucketed = false;  // the copies reduce together, at the end
+  }
 }
 
 void StepBuilder::make_contexts(bool keep_inner) {
-  const int stride = plan_.meshes.front().axis("pp").stride;
-  for (int r = 0; r < s_.parallel.pp; ++r) {
-    // Ranks on the same kind of node with the same placement share a context.
-    if (r > 0 && !models::places_differ(s_)) {
-      rank_context_.push_back(rank_context_.front());
-      continue;
+  rank_context_.assign(plan_.pipeline.size(),
+                       std::vector<const CostContext*>(parts_.size(), nullptr));
+  for (std::size_t mesh = 0; mesh < parts_.size(); ++mesh) {
+    const CostContext* first = nullptr;
+    for (const int rank : parts_[mesh].lanes) {
+      const CostContext*& context = rank_context_[static_cast<std::size_t>(rank)][mesh];
+      // Ranks on the same kind of node with the same placement share a context.
+      context = first;
+      if (first != nullptr && !models::places_differ(s_)) continue;
+      contexts_.push_back(std::make_unique<CostContext>(
+          cost_context(*parts_[mesh].s, *parts_[mesh].plan, device_of(rank))));
+      contexts_.back()->pairs = s_.moe.overlap;
+      contexts_.back()->keep_inner = keep_inner || s_.moe.overlap;
+      contexts_.back()->each_kernel = kernels_;
+      context = contexts_.back().get();
+      if (first == nullptr) first = context;
     }
-    contexts_.push_back(std::make_unique<CostContext>(cost_context(s_, plan_, r * stride)));
-    contexts_.back()->pairs = s_.moe.overlap;
-    contexts_.back()->keep_inner = keep_inner || s_.moe.overlap;
-    contexts_.back()->each_kernel = kernels_;
-    rank_context_.push_back(contexts_.back().get());
   }
 }
 
@@ -102,10 +146,17 @@ void StepBuilder::make_work(const Program& program) {
                           ? "costs are known of F, B, W, BW, R, FE, FF, BF, BE, U, N, O, L, S and T"
                           : "foreign of the scenario says what X takes");
   }
+  for (const MeshPart& part : parts_)
+    if (updates_ && part.s->optimizer.offload.host())
+      throw base::Error(models::where(s_, "optimizer"),
+                        "an optimizer on the host ends the step: it does not go with updates in "
+                        "the order of the schedule",
+                        "device: gpu, or a schedule that flushes with norm_barrier: true");
   std::vector<HeldStage> held;
   for (std::size_t r = 0; r < placement_.stages.size(); ++r) {
     first_held_.push_back(held.size());
-    for (const int stage : placement_.stages[r]) held.push_back({stage, rank_context_[r]});
+    for (const int stage : placement_.stages[r])
+      held.push_back({stage, rank_context_[r][mesh_of_stage(stage)], goes_back(program, stage)});
   }
   first_held_.push_back(held.size());
   work_ = cost_stages(graph_, plan_, held, needs);
@@ -148,15 +199,16 @@ const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action
     if (hop.receiver == receiver && hop.direction == direction && hop.slice == action.action.slice)
       return hop;
   }
-  const int stride = plan_.meshes.front().axis("pp").stride;
   // Both ways are priced from the upper stage, and as one where places do not differ.
   const int above = up ? receiver : sender, below = up ? sender : receiver;
   const bool turned = up && !models::places_differ(s_);
+  const MeshPart& part = part_of(action);
   const models::CollectiveGroup pair =
-      models::slowest_pair(plan_, s_, (up && !turned ? below : above) * stride,
-                           (up && !turned ? above : below) * stride);
-  const HopTime time = hop_time(*rank_context_[static_cast<std::size_t>(above)], plan_, pair,
-                                slices_[static_cast<std::size_t>(action.action.slice)].share());
+      models::slowest_pair(*part.plan, *part.s, device_of(up && !turned ? below : above),
+                           device_of(up && !turned ? above : below));
+  const HopTime time =
+      hop_time(context(above, mesh_of_stage(action.action.stage)), *part.plan, pair,
+               slices_[static_cast<std::size_t>(action.action.slice)].share());
   Hop hop{receiver, direction, action.action.slice, time.size, time.seconds, time.fluid, 0};
   hop.segment = hop_segment(hop);
   known.push_back(hop);
@@ -180,14 +232,13 @@ std::uint16_t StepBuilder::hop_segment(const Hop& hop) {
 }
 
 void StepBuilder::make_lanes(const Program& program) {
-  const int pp = s_.parallel.pp;
-  const int stride = plan_.meshes.front().axis("pp").stride;
-  graph_.lanes.resize(static_cast<std::size_t>(pp * replicas_));
+  const int ranks = pipeline_ranks();
+  graph_.lanes.resize(static_cast<std::size_t>(ranks * replicas_));
   for (int replica = 0; replica < replicas_; ++replica) {
-    for (int r = 0; r < pp; ++r) {
+    for (int r = 0; r < ranks; ++r) {
       Lane& lane = graph_.lanes[static_cast<std::size_t>(lane_of(replica, r))];
-      lane.representative = models::replica_offset(plan_.meshes.front(), replica) + r * stride;
-      lane.members = plan_.members_per_lane / replicas_;
+      lane.representative = models::replica_offset(plan_.meshes.front(), replica) + device_of(r);
+      lane.members = plan_.pipeline[static_cast<std::size_t>(r)].members / replicas_;
     }
   }
   for (std::size_t lane = 0; lane < graph_.lanes.size(); ++lane) {
@@ -201,6 +252,9 @@ void StepBuilder::make_lanes(const Program& program) {
   }
   hold_versions(program);
   if (pooled_) hold_pool();
+  hold_host();
+  hold_boundaries();
+  last_gradient_copy_.assign(graph_.lanes.size(), kNoTask);
   last_compute_.assign(graph_.lanes.size(), kNoTask);
   compute_before_.assign(graph_.lanes.size(), kNoTask);
   last_dp_.assign(graph_.lanes.size(), kNoTask);
@@ -245,22 +299,37 @@ std::uint16_t StepBuilder::timed_segment(const char* name, Part part, double sec
 }
 
 bool StepBuilder::expands(const ActionContext& action) const {
-  return inner_ || expands_for_data(action);
+  return inner_ || expands_for_data(action) || copies_gradients(action);
+}
+
+/// Gradients go to the host layer by layer, once they are added up.
+bool StepBuilder::copies_gradients(const ActionContext& action) const {
+  const MeshPart& part = part_of(action);
+  const models::OptimizerOffload& offload = part.s->optimizer.offload;
+  const bool final = action.last && gives_gradients(role(action));
+  // Reduced at the end of the step only: there is nothing to send before.
+  const bool ready =
+      !part.data_parallel || part.fsdp || part.bucketed || part.s->parallel.zero == 2;
+  return offload.host() && offload.beside_backward && final && ready && !part.s->frozen &&
+         !part.s->costs;
 }
 
 bool StepBuilder::expands_for_data(const ActionContext& action) const {
-  if (s_.costs || !data_parallel_) return false;
-  if (fsdp_) return true;
+  const MeshPart& part = part_of(action);
+  if (part.s->costs || !part.data_parallel) return false;
+  if (part.fsdp) return true;
+  if (part.s->frozen) return false;
   const Role r = role(action);
   // Only shards of the gradients stay: every microbatch reduces its own.
-  if (s_.parallel.zero == 2 && gives_gradients(r)) return true;
-  if (!bucketed_) return false;
-  if (r == Role::Forward) return action.first && s_.parallel.zero >= 1;
+  if (part.s->parallel.zero == 2 && gives_gradients(r)) return true;
+  if (!part.bucketed) return false;
+  if (r == Role::Forward) return action.first && part.s->parallel.zero >= 1;
   return gives_gradients(r) && action.last;
 }
 
 bool StepBuilder::ends_count() const {
-  return !s_.costs && data_parallel_ && (bucketed_ || s_.parallel.zero == 2);
+  const MeshPart& part = parts_.front();  // ready dispatch has one
+  return !s_.costs && part.data_parallel && (part.bucketed || s_.parallel.zero == 2);
 }
 
 TaskId StepBuilder::add_action(const ActionContext& action) {
@@ -293,7 +362,7 @@ std::uint16_t StepBuilder::pair_segment(const ActionContext& action) {
   const std::size_t which = action.leads ? 0 : 1;
   if (!fresh) return found->second[which];
   const PairCost pair =
-      pair_cost(*work1.whole[role1], *work2.whole[role2], context(action.lane).overlap_slowdown);
+      pair_cost(*work1.whole[role1], *work2.whole[role2], context(action).overlap_slowdown);
   for (std::size_t i = 0; i < 2; ++i) {
     Segment segment = graph_.segments[i == 0 ? key.first : key.second];
     segment.inner.clear();
@@ -331,17 +400,20 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
   const bool forward = r == Role::Forward || r == Role::Recompute;
   const Markers marks = markers(work.segment[index_of(r)]);
   const bool for_data = expands_for_data(action);
-  const bool gathers = for_data && (fsdp_ ? needs_weights(r) && action.opens : r == Role::Forward);
-  const bool reduces = for_data && gives_gradients(r) && (!fsdp_ || action.closes);
+  const std::size_t mesh = mesh_of_stage(action.action.stage);
+  const bool fsdp = parts_[mesh].fsdp;
+  const bool gathers = for_data && (fsdp ? needs_weights(r) && action.opens : r == Role::Forward);
+  const bool reduces = for_data && gives_gradients(r) && (!fsdp || action.closes);
+  const bool copies = copies_gradients(action);
   Task task;
   task.lane = static_cast<std::uint32_t>(action.lane);
   task.origin = action.position;
   // Gathers follow what stands before the mark that waits for the inputs.
-  if (fsdp_ && for_data && action.opens && !action.closes) keep_whole(action, task);
+  if (fsdp && for_data && action.opens && !action.closes) keep_whole(action, task);
   task.segment = marks.open;
   add(task, action.inputs);
   task.kind = TaskKind::Kernel;
-  if (for_data) task.slowdown = static_cast<float>(context(action.lane).overlap_slowdown);
+  if (for_data) task.slowdown = static_cast<float>(context(action).overlap_slowdown);
   const std::size_t count = work.parts.size();
   const auto part_at = [&](std::size_t i) -> const PassPart& {
     return work.parts[forward ? i : count - 1 - i];
@@ -350,7 +422,7 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
     if (!gathers || i >= count || part_at(i).gather_bytes.sum() <= 0) return kNoTask;
     // No telling what will run before: gathers of ready dispatch begin with the step.
     const TaskId window = ready_ ? kNoTask : compute_before_[task.lane];
-    return gather_parameters(action.lane, part_at(i).gather_bytes, window);
+    return gather_parameters(action.lane, mesh, part_at(i).gather_bytes, window);
   };
   TaskId gathered = gather(0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -358,13 +430,21 @@ TaskId StepBuilder::add_expanded(const ActionContext& action) {
     const PassPart& part = part_at(i);
     const TaskId done = add_part(task, part, r, gathered);
     gathered = next;
-    if (reduces && part.reduce_bytes.sum() > 0) {
-      last_dp_[task.lane] = reduce_gradients(action.lane, part.reduce_bytes, done, action.last);
+    const bool any = part.reduce_bytes.sum() > 0;
+    if (reduces && any) {
+      last_dp_[task.lane] =
+          reduce_gradients(action.lane, mesh, part.reduce_bytes, done, action.last);
+    }
+    if (copies && any) {
+      const double element = models::element_bytes(s_.stack.gradient_reduce);
+      copy_gradients(action.lane, mesh,
+                     {part.reduce_bytes.sum() / element, part.reduce_bytes.experts / element},
+                     reduces ? last_dp_[task.lane] : done);
     }
   }
   task.slowdown = 1;
   task.seconds = 0;
-  if (fsdp_ && for_data && action.closes && !action.opens) keep_whole(action, task);
+  if (fsdp && for_data && action.closes && !action.opens) keep_whole(action, task);
   task.kind = TaskKind::Action;
   task.segment = marks.close;
   return add(task, {});

@@ -50,6 +50,10 @@ class StepBuilder {
   TaskId add_action(const ActionContext& action);
   /// The message that takes the result of an action, `done`, to another pipeline rank.
   TaskId add_message(const ActionContext& action, TaskId done, int receiver);
+  /// To a stage of another module.
+  TaskId add_boundary(const ActionContext& action, TaskId done, int receiver, int stage);
+  /// Whether stages belong to different modules.
+  bool crosses(int stage, int other) const { return mesh_of_stage(stage) != mesh_of_stage(other); }
   /// The same to several: one broadcast over the pipeline.
   TaskId add_broadcast(const ActionContext& action, TaskId done);
   /// Gradient reduction, optimizer, parameter gathering and per-step overhead of every lane.
@@ -83,7 +87,30 @@ class StepBuilder {
   void make_lanes(const Program& program);
   const Hop& hop(int sender, const ActionContext& action, int receiver);
   std::uint16_t hop_segment(const Hop& hop);
-  int rank_of(int lane) const { return lane % s_.parallel.pp; }
+  int pipeline_ranks() const { return static_cast<int>(plan_.pipeline.size()); }
+  int rank_of(int lane) const { return lane % pipeline_ranks(); }
+  int device_of(int rank) const { return plan_.pipeline[static_cast<std::size_t>(rank)].device; }
+  /// A mesh of the plan: the whole model, or a module with its view.
+  struct MeshPart {
+    const models::Scenario* s = nullptr;
+    const models::Plan* plan = nullptr;
+    /// Some parameters are held by several ranks: gradients are summed, shards gathered.
+    bool data_parallel = false;
+    bool fsdp = false, bucketed = false;
+    int copies = 1;          ///< pipeline ranks with a copy of its stage
+    std::vector<int> lanes;  ///< pipeline ranks it stands on
+  };
+  const MeshPart& part_of_stage(int stage) const {
+    return parts_[static_cast<std::size_t>(plan_.stages[static_cast<std::size_t>(stage)].mesh)];
+  }
+  const MeshPart& part_of(const ActionContext& action) const {
+    return part_of_stage(action.action.stage);
+  }
+  std::size_t mesh_of_stage(int stage) const {
+    return static_cast<std::size_t>(plan_.stages[static_cast<std::size_t>(stage)].mesh);
+  }
+  void make_parts(const Program& program);
+  std::uint16_t boundary_segment(const ActionContext& action, int receiver, int stage);
   /// What a rank holds of a stage.
   const StageWork& held(int rank, int stage) const;
   const StageWork& stage_of(const ActionContext& action) const {
@@ -119,11 +146,11 @@ class StepBuilder {
   StageWork vocabulary_share() const;
   PassCost vocabulary_cost(int rank, Role role) const;
   double shared_bytes(const ActionContext& action) const;
-  /// Over so many parameters of a rank, `experts` of them of routed experts.
-  Task optimizer_task(int lane, double parameters, double experts);
+  Task optimizer_task(int lane, std::size_t mesh, const RankParameters& held);
   bool expands(const ActionContext& action) const;
   /// Layer by layer, because data-parallel collectives run beside it.
   bool expands_for_data(const ActionContext& action) const;
+  bool copies_gradients(const ActionContext& action) const;
   TaskId add_whole(const ActionContext& action);
   /// Whether a fused pair runs at the same time (pair_cost.hpp), not one after the other.
   bool overlaps(const ActionContext& action) const;
@@ -138,16 +165,20 @@ class StepBuilder {
   std::uint16_t piece_segment(const InnerTask& piece);
   std::uint16_t end_segment(std::uint16_t part);
   bool shares_inner() const;
-  TaskId add_dp(int lane, models::CollectiveOp op, double bytes,
+  TaskId add_dp(int lane, std::size_t mesh, models::CollectiveOp op, double bytes,
                 const models::CollectiveGroup& group, std::span<const TaskId> deps);
-  TaskId reduce_gradients(int lane, const DataBytes& bytes, TaskId after, bool final);
-  TaskId reduce_over(int lane, double bytes, const models::DataGroups& groups, TaskId after,
-                     bool final);
+  TaskId reduce_gradients(int lane, std::size_t mesh, const DataBytes& bytes, TaskId after,
+                          bool final);
+  TaskId reduce_over(int lane, std::size_t mesh, double bytes, const models::DataGroups& groups,
+                     TaskId after, bool final);
   /// Parameters of the shards to all who hold them; kNoTask where nothing is to gather.
-  TaskId gather_parameters(int lane, const DataBytes& bytes, TaskId after);
-  /// Of the device a lane's ranks sit on.
-  const CostContext& context(int lane) const {
-    return *rank_context_[static_cast<std::size_t>(rank_of(lane))];
+  TaskId gather_parameters(int lane, std::size_t mesh, const DataBytes& bytes, TaskId after);
+  /// Of the device a lane's ranks sit on, for one of the modules there.
+  const CostContext& context(int lane, std::size_t mesh) const {
+    return *rank_context_[static_cast<std::size_t>(rank_of(lane))][mesh];
+  }
+  const CostContext& context(const ActionContext& action) const {
+    return context(action.lane, mesh_of_stage(action.action.stage));
   }
   /// Sum of `of(StageWork)` over the stages a lane holds, in model order.
   template <class F>
@@ -157,17 +188,39 @@ class StepBuilder {
     for (std::size_t i = first_held_[rank]; i < first_held_[rank + 1]; ++i) sum += of(work_[i]);
     return sum;
   }
+  /// Over those of one mesh.
+  template <class F>
+  auto sum_stages(std::size_t lane, std::size_t mesh, const F& of) const {
+    const auto rank = static_cast<std::size_t>(rank_of(static_cast<int>(lane)));
+    auto sum = decltype(of(work_.front())){};
+    for (std::size_t i = first_held_[rank]; i < first_held_[rank + 1]; ++i)
+      if (work_[i].mesh == mesh) sum += of(work_[i]);
+    return sum;
+  }
   const Markers& markers(std::uint16_t segment);
   TaskId join(std::size_t lane, std::span<const TaskId> tasks);
   /// After it all of the lane so far has run.
   TaskId lane_end(std::size_t lane);
-  void sync_gradients(int lane);
+  void sync_gradients(int lane, std::size_t mesh);
   void join_copies();
   models::CollectiveChoice pair_time(int first, int second, double bytes) const;
   void join_pair(std::array<int, 2> ranks, const char* name, double bytes);
   void join_tied_embeddings();
   void add_optimizer(int lane);
+  TaskId add_optimizer(int lane, std::size_t mesh, TaskId before);
   void add_step_overhead(int lane, TaskId after);
+  // An optimizer that is not on the device (builder_offload.cpp).
+  bool offloads(std::size_t mesh) const { return parts_[mesh].s->optimizer.offload.host(); }
+  /// What ZeRO leaves a rank of the optimizer's work.
+  double shard_of(std::size_t mesh, const RankParameters& held) const;
+  double copy_rate(int lane, Stream stream) const;
+  TaskId add_plain(int lane, Stream stream, TaskKind kind, const char* name, Part part,
+                   double seconds, double bytes, std::span<const TaskId> deps);
+  TaskId copy_gradients(int lane, std::size_t mesh, const RankParameters& held, TaskId after);
+  TaskId add_host_optimizer(int lane, std::size_t mesh, const RankParameters& held,
+                            TaskId gradients);
+  void hold_host();
+  void hold_boundaries();
   TaskId add(Task task, std::span<const TaskId> deps);
   /// Remembers how a task uses the network.
   void note_message(TaskId task, int lane, const Hop& hop);
@@ -179,6 +232,8 @@ class StepBuilder {
   void add_exchanges();
   std::uint16_t timed_segment(const char* name, Part part, double seconds);
   std::map<std::pair<std::string_view, double>, std::uint16_t> timed_segments_;
+  std::map<std::tuple<std::string_view, double, double>, std::uint16_t> plain_segments_;
+  std::vector<TaskId> last_gradient_copy_;  ///< by lane
   /// by name, rank, stage and slice, 0 where one does not matter
   std::map<std::tuple<std::string_view, int, int, int>, std::uint16_t> side_segments_;
 
@@ -187,13 +242,11 @@ class StepBuilder {
   TaskGraph graph_;
   int replicas_ = 1;
   bool ready_ = false;
-  std::uint16_t join_segment_ = 0;  ///< 0: none yet
-  bool fsdp_ = false;
-  bool bucketed_ = false;
-  /// Some parameters are held by several ranks: gradients are summed, shards gathered.
-  bool data_parallel_ = false;
+  std::uint16_t join_segment_ = 0;                      ///< 0: none yet
+  std::vector<MeshPart> parts_;                         ///< by mesh
   std::vector<std::unique_ptr<CostContext>> contexts_;  ///< by distinct device group
-  std::vector<const CostContext*> rank_context_;        ///< by pipeline rank
+  /// By pipeline rank and mesh; null where the rank has no part of it.
+  std::vector<std::vector<const CostContext*>> rank_context_;
   Placement placement_;
   std::vector<Role> roles_;              ///< by pass of the program; of side passes without meaning
   std::vector<SidePass> sides_;          ///< by pass of the program
@@ -214,6 +267,7 @@ class StepBuilder {
   std::vector<TaskId> last_compute_;    ///< by lane; kNoTask = none yet
   std::vector<TaskId> compute_before_;  ///< by lane: the one before the last (prefetch window)
   std::vector<TaskId> last_dp_;         ///< by lane
+  std::map<std::tuple<int, std::size_t, Direction, bool>, std::uint16_t> boundary_segments_;
   std::vector<std::vector<TaskId>> lane_tasks_;  ///< ready dispatch: all that run of a lane
   bool kernels_ = false;
   bool network_ = false;

@@ -97,7 +97,6 @@ std::vector<int> members_of(int rank, const std::vector<models::Axis>& axes) {
 }  // namespace
 
 void StepBuilder::add_exchanges() {
-  const int stride = plan_.meshes.front().axis("pp").stride;
   for (const NetworkTask& note : network_tasks_) {
     const int lane = static_cast<int>(graph_.tasks[note.task].lane);
     const int rank = graph_.lanes[static_cast<std::size_t>(lane)].representative;
@@ -105,7 +104,7 @@ void StepBuilder::add_exchanges() {
     if (note.axes != nullptr) {
       exchange.ranks = members_of(rank, *note.axes);
     } else {
-      const int replica = rank - rank_of(lane) * stride;
+      const int replica = rank - device_of(rank_of(lane));
       exchange.ranks = {note.from + replica, note.to + replica};
       if (note.op != models::CollectiveOp::SendRecv)
         std::sort(exchange.ranks.begin(), exchange.ranks.end());
@@ -158,27 +157,25 @@ bool StepBuilder::shares_inner() const {
 
 void StepBuilder::note_message(TaskId task, int lane, const Hop& hop) {
   if (!network_) return;
-  const int stride = plan_.meshes.front().axis("pp").stride;
   NetworkTask note;
   note.task = task;
   note.size = hop.size;
   note.fluid = hop.fluid;
-  note.from = rank_of(lane) * stride;
-  note.to = hop.receiver * stride;
+  note.from = device_of(rank_of(lane));
+  note.to = device_of(hop.receiver);
   network_tasks_.push_back(note);
 }
 
 void StepBuilder::note_collective(TaskId task, const DpSegment& collective) {
   if (!network_) return;
-  const models::DataGroups& data = context(static_cast<int>(graph_.tasks[task].lane)).data;
+  const CostContext& parts = context(static_cast<int>(graph_.tasks[task].lane), 0);
+  const models::DataGroups &data = parts.data, &experts = parts.experts.data;
   NetworkTask note;
   note.task = task;
   note.op = collective.op;
   note.algorithm = collective.choice.algorithm;
   note.size = collective.bytes;
   note.fluid = (collective.choice.time - collective.choice.latency).value;
-  const models::DataGroups& experts =
-      context(static_cast<int>(graph_.tasks[task].lane)).experts.data;
   const bool of_experts = collective.group == &experts.all || collective.group == &experts.shard;
   note.axes = of_experts                        ? &expert_axes_.data.all
               : collective.group == &data.all   ? &axes_.all

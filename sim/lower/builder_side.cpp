@@ -42,19 +42,21 @@ TaskId StepBuilder::add_update(const ActionContext& action) {
   const auto l = static_cast<std::size_t>(action.lane);
   const StageWork& work = stage_of(action);
   std::vector<TaskId> needs(action.inputs.begin(), action.inputs.end());
-  const bool reduces = data_parallel_ && !s_.costs && !fsdp_;
-  if (reduces && !bucketed_ && s_.parallel.zero != 2) {
+  const std::size_t mesh = mesh_of_stage(action.action.stage);
+  const MeshPart& part = parts_[mesh];
+  const bool reduces = part.data_parallel && !part.s->costs && !part.fsdp;
+  if (reduces && !part.bucketed && part.s->parallel.zero != 2) {
     const TaskId made = ready_ ? join(l, action.inputs) : last_compute_[l];
-    last_dp_[l] = reduce_gradients(action.lane, work.reduce_bytes, made, true);
+    last_dp_[l] = reduce_gradients(action.lane, mesh, work.reduce_bytes, made, true);
   }
   if (last_dp_[l] != kNoTask) needs.push_back(last_dp_[l]);
-  Task task = optimizer_task(action.lane, work.parameters, work.expert_parameters);
+  Task task = optimizer_task(action.lane, mesh, work.parameters);
   task.origin = action.position;
   const TaskId exchanged = exchange_copies(action, work.reduce_bytes.sum());
   if (exchanged != kNoTask) needs.push_back(exchanged);
   TaskId last = add(task, needs);
-  if (!reduces || s_.parallel.zero == 0 || bucketed_) return last;
-  last = gather_parameters(action.lane, work.gather_bytes, last);
+  if (!reduces || part.s->parallel.zero == 0 || part.bucketed) return last;
+  last = gather_parameters(action.lane, mesh, work.gather_bytes, last);
   PACELINE_CHECK(last != kNoTask);
   task.seconds = 0;
   task.segment = timed_segment("weights are there", Part::Optimizer, 0);
@@ -82,7 +84,7 @@ TaskId StepBuilder::exchange_copies(const ActionContext& action, double bytes) {
   }
   const TaskId id =
       add(task_of(action, TaskKind::Collective, Stream::Dp, found->second), gradients);
-  const int replica = action.lane / s_.parallel.pp;
+  const int replica = action.lane / pipeline_ranks();
   copy_updates_.added(replica * static_cast<int>(placement_.ranks.size()) + action.action.stage,
                       action.lane, id, gradients);
   last_dp_[l] = id;
@@ -92,7 +94,7 @@ TaskId StepBuilder::exchange_copies(const ActionContext& action, double bytes) {
 TaskId StepBuilder::add_norm(const ActionContext& action) {
   const std::uint16_t segment =
       timed_segment("gradient norm", Part::Optimizer,
-                    stage_of(action).parameters * kNormBytes / context(action.lane).kernels.stream);
+                    stage_of(action).parameters.all * kNormBytes / context(action).kernels.stream);
   return add(task_of(action, TaskKind::Optimizer, Stream::Compute, segment), action.inputs);
 }
 
@@ -173,16 +175,15 @@ TaskId StepBuilder::add_broadcast(const ActionContext& action, TaskId done) {
       {name, static_cast<int>(action.action.pass), 0, 0}, std::uint16_t{0});
   if (fresh) {
     using Names = std::array<std::string_view, 1>;
-    const int stride = plan_.meshes.front().axis("pp").stride;
-    const int first = graph_.lanes[lane].representative - rank_of(action.lane) * stride;
+    const int first =
+        graph_.lanes[lane].representative - device_of(rank_of(action.lane)) + device_of(0);
     const models::CollectiveGroup pipeline = models::group_of(plan_, s_, Names{"pp"}, first);
     const CollectiveOp op = one ? CollectiveOp::Broadcast : CollectiveOp::AllReduce;
     const base::Bytes bytes(shared_bytes(action));
     PassCost cost;
     cost.seconds =
-        s_.costs
-            ? s_.costs->hop.value
-            : models::collective_time(op, bytes, pipeline, *context(action.lane).nccl).time.value;
+        s_.costs ? s_.costs->hop.value
+                 : models::collective_time(op, bytes, pipeline, *context(action).nccl).time.value;
     cost.parts[static_cast<std::size_t>(Part::ExposedPp)] = cost.seconds;
     cost.bytes[static_cast<std::size_t>(Stream::PpAll)] =
         models::bytes_sent_per_rank(op, bytes, pipeline.ranks).value;

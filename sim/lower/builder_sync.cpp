@@ -62,13 +62,13 @@ double step_bytes(const Scenario& s) {
 }  // namespace
 
 /// One collective of a lane's data-parallel stream; equal ones share a segment.
-TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes,
+TaskId StepBuilder::add_dp(int lane, std::size_t mesh, CollectiveOp op, double bytes,
                            const models::CollectiveGroup& group, std::span<const TaskId> deps) {
   auto found = std::find_if(dp_segments_.begin(), dp_segments_.end(), [&](const DpSegment& e) {
     return e.bytes == bytes && e.op == op && e.group == &group;
   });
   if (found == dp_segments_.end()) {
-    const CostContext& c = context(lane);
+    const CostContext& c = context(lane, mesh);
     const auto choice = models::collective_time(op, base::Bytes(bytes), group, *c.nccl);
     PassCost cost = plain_or_encoded(c, op, bytes, group, choice);
     cost.seconds += s_.stack.collective_overhead.value;
@@ -91,38 +91,41 @@ TaskId StepBuilder::add_dp(int lane, CollectiveOp op, double bytes,
 
 /// Gradients of `bytes`: summed over all ranks, or to the shard that keeps them, and under HSDP
 /// once a step (`final`) over the replicas of the shard.
-TaskId StepBuilder::reduce_over(int lane, double bytes, const models::DataGroups& data,
-                                TaskId after, bool final) {
+TaskId StepBuilder::reduce_over(int lane, std::size_t mesh, double bytes,
+                                const models::DataGroups& data, TaskId after, bool final) {
   if (bytes <= 0 || data.all.ranks <= 1) return after;
-  if (s_.parallel.zero == 0 || (s_.stack.zero_all_reduce && !fsdp_)) {
-    return add_dp(lane, CollectiveOp::AllReduce, bytes, data.all, {&after, 1});
+  const Scenario& s = *parts_[mesh].s;
+  if (s.parallel.zero == 0 || (s.stack.zero_all_reduce && !parts_[mesh].fsdp)) {
+    return add_dp(lane, mesh, CollectiveOp::AllReduce, bytes, data.all, {&after, 1});
   }
   TaskId last = after;
   if (data.shard.ranks > 1) {
-    last = add_dp(lane, CollectiveOp::ReduceScatter, bytes, data.shard, {&last, 1});
+    last = add_dp(lane, mesh, CollectiveOp::ReduceScatter, bytes, data.shard, {&last, 1});
   }
   if (final && data.replicas.ranks > 1) {
-    last =
-        add_dp(lane, CollectiveOp::AllReduce, bytes / data.shard.ranks, data.replicas, {&last, 1});
+    last = add_dp(lane, mesh, CollectiveOp::AllReduce, bytes / data.shard.ranks, data.replicas,
+                  {&last, 1});
   }
   return last;
 }
 
 /// Dense ones and those of experts have communicators of their own, but share wires: one follows
 /// the other.
-TaskId StepBuilder::reduce_gradients(int lane, const DataBytes& bytes, TaskId after, bool final) {
-  const CostContext& c = context(lane);
-  const TaskId dense = reduce_over(lane, bytes.dense, c.data, after, final);
-  return reduce_over(lane, bytes.experts, c.experts.data, dense, final);
+TaskId StepBuilder::reduce_gradients(int lane, std::size_t mesh, const DataBytes& bytes,
+                                     TaskId after, bool final) {
+  const CostContext& c = context(lane, mesh);
+  const TaskId dense = reduce_over(lane, mesh, bytes.dense, c.data, after, final);
+  return reduce_over(lane, mesh, bytes.experts, c.experts.data, dense, final);
 }
 
-TaskId StepBuilder::gather_parameters(int lane, const DataBytes& bytes, TaskId after) {
-  const CostContext& c = context(lane);
+TaskId StepBuilder::gather_parameters(int lane, std::size_t mesh, const DataBytes& bytes,
+                                      TaskId after) {
+  const CostContext& c = context(lane, mesh);
   TaskId last = after;
   bool any = false;
   const auto over = [&](double size, const models::CollectiveGroup& group) {
     if (size <= 0 || group.ranks <= 1) return;
-    last = add_dp(lane, CollectiveOp::AllGather, size, group, sim::after(last));
+    last = add_dp(lane, mesh, CollectiveOp::AllGather, size, group, sim::after(last));
     any = true;
   };
   over(bytes.dense, c.data.shard);
@@ -147,20 +150,30 @@ TaskId StepBuilder::lane_end(std::size_t lane) {
   return end;
 }
 
-void StepBuilder::sync_gradients(int lane) {
-  if (!data_parallel_ || s_.costs || fsdp_ || bucketed_ || s_.parallel.zero == 2) return;
+/// Copies of a module on several lanes reduce together: when the last of them is done.
+void StepBuilder::sync_gradients(int lane, std::size_t mesh) {
+  const MeshPart& part = parts_[mesh];
+  if (!part.data_parallel || part.s->costs || part.fsdp || part.bucketed ||
+      part.s->parallel.zero == 2 || part.s->frozen)
+    return;
   const auto l = static_cast<std::size_t>(lane);
-  const DataBytes bytes = sum_stages(l, [](const StageWork& work) { return work.reduce_bytes; });
-  last_dp_[l] = reduce_gradients(lane, bytes, lane_end(l), true);
+  const DataBytes bytes =
+      sum_stages(l, mesh, [](const StageWork& work) { return work.reduce_bytes; });
+  TaskId made = lane_end(l);
+  if (part.copies > 1) {
+    std::vector<TaskId> all;
+    for (const int rank : part.lanes) all.push_back(lane_end(static_cast<std::size_t>(rank)));
+    made = join(l, all);
+  }
+  last_dp_[l] = reduce_gradients(lane, mesh, bytes, made, true);
 }
 
 /// An all-reduce of two pipeline ranks, the slower way round.
 models::CollectiveChoice StepBuilder::pair_time(int first, int second, double bytes) const {
-  const int stride = plan_.meshes.front().axis("pp").stride;
   const auto over = [&](int from, int to) {
     return models::collective_time(CollectiveOp::AllReduce, base::Bytes(bytes),
-                                   models::slowest_pair(plan_, s_, from * stride, to * stride),
-                                   *rank_context_[static_cast<std::size_t>(first)]->nccl);
+                                   models::slowest_pair(plan_, s_, device_of(from), device_of(to)),
+                                   models::nccl_release(s_.stack.nccl));
   };
   const auto choice = over(first, second);
   if (!models::places_differ(s_)) return choice;
@@ -170,7 +183,6 @@ models::CollectiveChoice StepBuilder::pair_time(int first, int second, double by
 
 /// Two pipeline ranks add what they hold of the same gradients.
 void StepBuilder::join_pair(std::array<int, 2> ranks, const char* name, double bytes) {
-  const int stride = plan_.meshes.front().axis("pp").stride;
   const auto choice = pair_time(ranks[0], ranks[1], bytes);
   PassCost cost;
   cost.seconds = choice.time.value;
@@ -196,21 +208,27 @@ void StepBuilder::join_pair(std::array<int, 2> ranks, const char* name, double b
       if (!network_) continue;
       NetworkTask note{id, CollectiveOp::AllReduce, choice.algorithm, bytes};
       note.fluid = (choice.time - choice.latency).value;
-      note.from = ranks[end] * stride;
-      note.to = ranks[1 - end] * stride;
+      note.from = device_of(ranks[end]);
+      note.to = device_of(ranks[1 - end]);
       network_tasks_.push_back(note);
     }
   }
 }
 
-/// The ranks of the first and the last stage both hold a tied embedding.
+/// The ranks of the first and the last stage of a module both hold a tied embedding.
 void StepBuilder::join_tied_embeddings() {
-  const int first = placement_.ranks.front().front(), last = placement_.ranks.back().back();
-  if (!s_.model.tied || s_.parallel.pp == 1 || s_.costs || first == last || shared_vocabulary_)
-    return;
-  const double bytes = static_cast<double>(s_.model.vocab * s_.model.hidden) / s_.parallel.tp *
-                       models::element_bytes(s_.stack.gradient_reduce);
-  join_pair({first, last}, "all_reduce embedding", bytes);
+  for (std::size_t mesh = 0; mesh < parts_.size(); ++mesh) {
+    const models::Scenario& s = *parts_[mesh].s;
+    std::size_t begin = 0, end = plan_.stages.size();
+    while (begin < end && mesh_of_stage(static_cast<int>(begin)) != mesh) ++begin;
+    while (end > begin && mesh_of_stage(static_cast<int>(end) - 1) != mesh) --end;
+    if (!s.model.tied || s.parallel.pp == 1 || s.costs || s.frozen || shared_vocabulary_) continue;
+    const int first = placement_.ranks[begin].front(), last = placement_.ranks[end - 1].back();
+    if (first == last) continue;
+    const double bytes = static_cast<double>(s.model.vocab * s.model.hidden) / s.parallel.tp *
+                         models::element_bytes(s.stack.gradient_reduce);
+    join_pair({first, last}, "all_reduce embedding", bytes);
+  }
 }
 
 /// Stages of bidirectional schedules: each rank has the gradients of its own microbatches.
@@ -226,21 +244,20 @@ void StepBuilder::join_copies() {
 }
 
 /// The optimizer step over a rank's shard of so many parameters.
-Task StepBuilder::optimizer_task(int lane, double parameters, double experts) {
-  const models::DataRanks ranks =
-      s_.parallel.zero >= 1 ? models::shard_ranks(s_) : models::DataRanks{};
-  const double shard = (parameters - experts) / ranks.dense + experts / ranks.experts;
+Task StepBuilder::optimizer_task(int lane, std::size_t mesh, const RankParameters& held) {
+  const models::Scenario& s = *parts_[mesh].s;
+  const double shard = shard_of(mesh, held);
   Task task;
   task.lane = static_cast<std::uint32_t>(lane);
   task.kind = TaskKind::Optimizer;
   task.segment = timed_segment("optimizer", Part::Optimizer,
-                               models::optimizer_time(context(lane).kernels, s_.optimizer.name,
-                                                      s_.optimizer.master, shard, step_bytes(s_))
+                               models::optimizer_time(context(lane, mesh).kernels, s.optimizer.name,
+                                                      s.optimizer.master, shard, step_bytes(s))
                                    .value);
   if (kernels_) {
     models::Op op;
     op.name = "optimizer";
-    op.kernel = s_.optimizer.name == "sgd" ? "sgd" : "adamw";
+    op.kernel = s.optimizer.name == "sgd" ? "sgd" : "adamw";
     op.m = shard;
     note_kernel(task.segment, std::make_shared<const models::Op>(op));
   }
@@ -248,22 +265,38 @@ Task StepBuilder::optimizer_task(int lane, double parameters, double experts) {
   return task;
 }
 
-void StepBuilder::add_optimizer(int lane) {
+TaskId StepBuilder::add_optimizer(int lane, std::size_t mesh, TaskId before) {
   const auto l = static_cast<std::size_t>(lane);
-  const double parameters = sum_stages(l, [](const StageWork& work) { return work.parameters; });
-  const double experts =
-      sum_stages(l, [](const StageWork& work) { return work.expert_parameters; });
-  Task task = optimizer_task(lane, parameters, experts);
+  const MeshPart& part = parts_[mesh];
+  if (part.s->frozen) return before;
+  const RankParameters held =
+      sum_stages(l, mesh, [](const StageWork& work) { return work.parameters; });
   std::vector<TaskId> needs;
   if (ready_) needs.push_back(lane_end(l));
   if (last_dp_[l] != kNoTask) needs.push_back(last_dp_[l]);
-  TaskId last = add(task, needs);
-  const bool gathers = s_.parallel.zero >= 1 && data_parallel_ && !s_.costs && !fsdp_ && !bucketed_;
-  if (gathers) {
-    const DataBytes gather = sum_stages(l, [](const StageWork& work) { return work.gather_bytes; });
-    if (const TaskId gathered = gather_parameters(lane, gather, last); gathered != kNoTask)
-      last = gathered;
+  TaskId last = kNoTask;
+  if (offloads(mesh)) {
+    TaskId gradients = last_gradient_copy_[l];
+    if (gradients == kNoTask)
+      gradients = copy_gradients(lane, mesh, held, needs.empty() ? lane_end(l) : needs.back());
+    last = add_host_optimizer(lane, mesh, held, gradients);
+  } else {
+    last = add(optimizer_task(lane, mesh, held), needs);
   }
+  const bool gathers = part.s->parallel.zero >= 1 && part.data_parallel && !part.s->costs &&
+                       !part.fsdp && !part.bucketed;
+  if (!gathers) return last;
+  const DataBytes bytes =
+      sum_stages(l, mesh, [](const StageWork& work) { return work.gather_bytes; });
+  const TaskId gathered = gather_parameters(lane, mesh, bytes, last);
+  return gathered == kNoTask ? last : gathered;
+}
+
+void StepBuilder::add_optimizer(int lane) {
+  TaskId last = kNoTask;
+  for (std::size_t mesh = 0; mesh < parts_.size(); ++mesh)
+    if (rank_context_[static_cast<std::size_t>(rank_of(lane))][mesh] != nullptr)
+      last = add_optimizer(lane, mesh, last);
   add_step_overhead(lane, last);
 }
 
@@ -286,7 +319,11 @@ void StepBuilder::finish_step() {
       add_step_overhead(lane, lane_end(static_cast<std::size_t>(lane)));
     return;
   }
-  for (int lane = 0; lane < lanes; ++lane) sync_gradients(lane);
+  for (int lane = 0; lane < lanes; ++lane) {
+    for (std::size_t mesh = 0; mesh < parts_.size(); ++mesh)
+      if (rank_context_[static_cast<std::size_t>(rank_of(lane))][mesh] != nullptr)
+        sync_gradients(lane, mesh);
+  }
   join_tied_embeddings();
   join_copies();
   for (int lane = 0; lane < lanes; ++lane) add_optimizer(lane);

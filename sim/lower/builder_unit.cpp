@@ -14,17 +14,19 @@ void StepBuilder::keep_whole(const ActionContext& action, Task task) {
       {action.opens ? "keep" : "let go", rank, action.action.stage, action.action.pass},
       std::uint16_t{0});
   if (fresh) {
-    const models::StateBytes bytes = models::state_bytes(s_);
-    const StageWork& work = stage_of(action);
-    const models::DataRanks shards = models::shard_ranks(s_);
-    const double missing = (work.parameters - work.expert_parameters) * (1 - 1 / shards.dense) +
-                           work.expert_parameters * (1 - 1 / shards.experts);
+    const models::Scenario& s = *part_of(action).s;
+    const models::StateBytes bytes = models::state_bytes(s);
+    const auto stage = static_cast<std::size_t>(action.action.stage);
+    const models::HeldParameters whole = models::held_parameters(s, plan_.stages[stage]);
+    const models::DataRanks shards = models::shard_ranks(s);
+    const double missing =
+        whole.dense * (1 - 1 / shards.dense) + whole.experts * (1 - 1 / shards.experts);
     found->second = add_segment(graph_, action.opens ? "keep whole" : "let go", {});
     Segment& segment = graph_.segments[found->second];
     auto& deltas = action.opens ? segment.at_start : segment.at_finish;
     const double sign = action.opens ? 1 : -1;
     if (needs_weights(r)) deltas.push_back({MemoryPart::Parameters, sign * missing * bytes.weight});
-    if (gives_gradients(r))
+    if (gives_gradients(r) && !s.frozen)
       deltas.push_back({MemoryPart::Gradients, sign * missing * bytes.gradient});
   }
   task.segment = found->second;

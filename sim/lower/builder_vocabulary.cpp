@@ -27,24 +27,24 @@ StageWork StepBuilder::vocabulary_share() const {
   models::Stage whole;
   whole.head = true;
   StageWork work;
-  work.parameters = models::stage_parameters(s_, whole) / s_.parallel.pp;
+  work.parameters.all = models::stage_parameters(s_, whole) / s_.parallel.pp;
   work.memory = models::stage_memory(s_, plan_, whole);
   for (double* part : {&work.memory.parameters, &work.memory.gradients, &work.memory.optimizer,
-                       &work.memory.logits})
+                       &work.memory.codec_state, &work.memory.logits})
     *part /= s_.parallel.pp;
-  work.gather_bytes.dense = work.parameters * bytes.weight;
-  work.reduce_bytes.dense = work.parameters * models::element_bytes(s_.stack.gradient_reduce);
+  work.gather_bytes.dense = work.parameters.all * bytes.weight;
+  work.reduce_bytes.dense = work.parameters.all * models::element_bytes(s_.stack.gradient_reduce);
   return work;
 }
 
 PassCost StepBuilder::vocabulary_cost(int rank, Role role) const {
-  return end_cost(*rank_context_[static_cast<std::size_t>(rank)], true, role, {}, s_.parallel.pp);
+  return end_cost(context(rank, 0), true, role, {}, s_.parallel.pp);
 }
 
 TaskId StepBuilder::add_vocabulary(const ActionContext& action, SidePass side) {
   const bool forward = side == SidePass::VocabularyForward;
   const int rank = rank_of(action.lane);
-  const CostContext* context = rank_context_[static_cast<std::size_t>(rank)];
+  const auto& context = rank_context_[static_cast<std::size_t>(rank)];
   const int first = static_cast<int>(
       std::find(rank_context_.begin(), rank_context_.end(), context) - rank_context_.begin());
   const auto [found, fresh] = side_segments_.try_emplace(

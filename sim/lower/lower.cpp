@@ -2,6 +2,7 @@
 #include "sim/lower/lower.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/action_index.hpp"
@@ -33,7 +34,7 @@ class Emitter {
       const auto rank = static_cast<int>(r);
       for (const Action& action : program.order[r]) {
         index_.for_each_need(action, [&](const Action& need) {
-          if (carries(need, action)) note_receiver(need, rank);
+          if (carries(need, action)) note_receiver(need, rank, action.stage);
         });
       }
       ends_.push_back(ends_of(program.order[r]));
@@ -106,10 +107,36 @@ class Emitter {
     return source && index_.key(*source) == index_.key(need);
   }
 
-  void note_receiver(const Action& need, int rank) {
+  void note_receiver(const Action& need, int rank, int stage) {
+    if (!program_.nodes.empty()) return note_edge(need, rank, stage);
     if (index_.position(need).rank == rank) return;
     int& receiver = receiver_[index_.key(need)];
     receiver = receiver == kNobody || receiver == rank ? rank : kSeveral;
+  }
+
+  /// Of stages that are no chain: a result may go to several ranks, and to another module's layout
+  /// on the same one. What waits for room (StageNode::ahead) gets no message.
+  struct Edge {
+    int rank = 0, stage = 0;
+    TaskId message = kNoTask;
+  };
+  void note_edge(const Action& need, int rank, int stage) {
+    if (need.stage == stage) return;
+    const Direction direction = program_.passes[need.pass].direction;
+    const bool forward = need.stage < stage;
+    if (forward != (direction == Direction::Down)) return;
+    if (index_.position(need).rank == rank && !builder_.crosses(need.stage, stage)) return;
+    std::vector<Edge>& edges = edges_[index_.key(need)];
+    for (const Edge& edge : edges)
+      if (edge.rank == rank && edge.stage == stage) return;
+    edges.push_back({rank, stage});
+  }
+  TaskId message_of(const Action& need, int rank, int stage) const {
+    const auto edges = edges_.find(index_.key(need));
+    if (edges == edges_.end()) return kNoTask;
+    for (const Edge& edge : edges->second)
+      if (edge.rank == rank && edge.stage == stage) return edge.message;
+    return kNoTask;
   }
 
   std::vector<std::uint8_t> ends_of(const std::vector<Action>& order) {
@@ -181,6 +208,11 @@ class Emitter {
         const bool bound = need.stage == actions[i].stage && !beside && !builder_.ready();
         if (local && bound) return;
         const Made& made = made_[index_.key(need)];
+        if (!program_.nodes.empty()) {
+          const TaskId message = message_of(need, rank, actions[i].stage);
+          inputs_.push_back(message == kNoTask ? made.task : message);
+          return;
+        }
         inputs_.push_back(local || !carries(need, actions[i]) ? made.task : made.message);
       });
       if (!actions[i].fused) break;
@@ -192,6 +224,16 @@ class Emitter {
     const std::size_t key = index_.key(context.action);
     Made& made = made_[key];
     made.task = builder_.add_action(context);
+    if (!program_.nodes.empty()) {
+      const auto edges = edges_.find(key);
+      if (edges == edges_.end()) return made.task;
+      for (Edge& edge : edges->second) {
+        edge.message = builder_.crosses(context.action.stage, edge.stage)
+                           ? builder_.add_boundary(context, made.task, edge.rank, edge.stage)
+                           : builder_.add_message(context, made.task, edge.rank);
+      }
+      return made.task;
+    }
     if (receiver_[key] == kNobody) return made.task;
     made.message = receiver_[key] == kSeveral
                        ? builder_.add_broadcast(context, made.task)
@@ -206,7 +248,8 @@ class Emitter {
   const ActionIndex index_;
   const std::vector<Position> order_;
   StepBuilder& builder_;
-  std::vector<Made> made_;     ///< by action
+  std::vector<Made> made_;                                    ///< by action
+  std::unordered_map<std::size_t, std::vector<Edge>> edges_;  ///< by action; stages no chain only
   std::vector<int> receiver_;  ///< by action: rank its result goes to, kNobody, kSeveral
   std::vector<std::vector<std::uint8_t>> ends_;  ///< by rank and position
   std::vector<TaskId> inputs_;

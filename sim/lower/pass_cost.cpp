@@ -138,6 +138,7 @@ double collective_factor(const CostContext& c, const Op& op) {
 CostContext cost_context(const models::Scenario& s, const models::Plan& plan, int first_device) {
   CostContext c;
   c.scenario = &s;
+  c.plan = &plan;
   const std::size_t group = s.cluster.place_of(first_device).group;
   c.kernels = models::kernel_model(s.cluster.groups[group].device, s.profiles[group], s.stack,
                                    s.attention, s.model, s.precision);
@@ -414,6 +415,8 @@ double core_seconds(const CostContext& context, const models::Layer& layer,
 PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed,
                     Role role, const Slice& slice) {
   const models::Scenario& s = *context.scenario;
+  if (s.frozen && role == Role::Weight) return {};
+  if (s.frozen && role == Role::Backward) role = Role::Input;  // no gradients of its weights
   const models::LayerShape shape = shape_of(context, slice);
   const auto forward = [&] {
     PassCost cost = forward_cost(context, layer, shape, false);
@@ -430,6 +433,8 @@ PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool
 PassCost end_cost(const CostContext& context, bool head, Role role, const Slice& slice,
                   int shares) {
   const models::Scenario& s = *context.scenario;
+  if (s.frozen && role == Role::Weight) return {};
+  if (s.frozen && role == Role::Backward) role = Role::Input;
   const models::LayerShape shape = shape_of(context, slice);
   const Phase phase =
       role == Role::Forward || role == Role::Recompute ? Phase::Forward : Phase::Input;

@@ -17,6 +17,7 @@ namespace paceline::sim {
 /// Everything a list of operations needs to become seconds on one lane.
 struct CostContext {
   const models::Scenario* scenario = nullptr;
+  const models::Plan* plan = nullptr;
   models::KernelModel kernels;
   models::CollectiveGroup tp, cp;
   models::CollectiveGroup cp_inner, cp_outer;  ///< parts of cp

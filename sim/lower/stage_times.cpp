@@ -9,7 +9,7 @@
 namespace paceline::sim {
 
 StageTimes stage_times(const models::Scenario& scenario, const models::Plan& plan) {
-  const CostContext context = cost_context(scenario, plan, 0);
+  const CostContext context = cost_context(scenario, plan, plan.pipeline.front().device);
   WorkNeeds needs;
   for (const Role role : {Role::Forward, Role::Input, Role::Weight})
     needs.roles[index_of(role)] = true;
@@ -27,11 +27,12 @@ StageTimes stage_times(const models::Scenario& scenario, const models::Plan& pla
                             base::Bytes(m.activation),
                             base::Bytes(std::max(0.0, m.activation - m.kept_for_weights))});
   }
-  const int stride = plan.meshes.front().axis("pp").stride;
   const int hops = models::places_differ(scenario) ? scenario.parallel.pp - 1
                                                    : std::min(1, scenario.parallel.pp - 1);
   for (int r = 0; r < hops; ++r) {
-    const auto pair = models::slowest_pair(plan, scenario, r * stride, (r + 1) * stride);
+    const auto rank = static_cast<std::size_t>(r);
+    const auto pair = models::slowest_pair(plan, scenario, plan.pipeline[rank].device,
+                                           plan.pipeline[rank + 1].device);
     times.hop = std::max(times.hop, base::Seconds(hop_time(context, plan, pair, 1).seconds));
   }
   return times;

@@ -46,6 +46,16 @@ PassPart make_part(TaskGraph& graph, const std::string& name, const Costs& costs
   return part;
 }
 
+/// Bytes a parameter that are reduced; frozen ones have no gradients.
+double reduced_bytes(const Scenario& s) {
+  return s.frozen ? 0 : models::element_bytes(s.stack.gradient_reduce);
+}
+
+RankParameters trained_parameters(const Scenario& s, const Stage& stage) {
+  if (s.frozen) return {};
+  return {models::stage_parameters(s, stage), models::held_parameters(s, stage).experts};
+}
+
 /// Layer costs of one context, by slice, kind and whether the layer is recomputed.
 class LayerTable {
  public:
@@ -76,8 +86,7 @@ class LayerTable {
     entry.part = make_part(*graph_, "layer", entry.cost, *needs_);
     const models::HeldParameters held =
         models::held_parameters(s.model, layer, s.parallel.tp, s.parallel.ep * s.parallel.etp);
-    const double weight = models::state_bytes(s).weight;
-    const double gradient = models::element_bytes(s.stack.gradient_reduce);
+    const double weight = models::state_bytes(s).weight, gradient = reduced_bytes(s);
     entry.part.gather_bytes = {held.dense * weight, held.experts * weight};
     entry.part.reduce_bytes = {held.dense * gradient, held.experts * gradient};
     entry.ready = true;
@@ -106,7 +115,7 @@ void add_end(TaskGraph& graph, const CostContext& context, const WorkNeeds& need
   const bool own = !(head && s.model.tied && s.parallel.pp == 1);  // tied on one rank: one matrix
   PassPart part = make_part(graph, head ? "head" : "embedding", costs, needs);
   part.gather_bytes.dense = own ? parameters * models::state_bytes(s).weight : 0;
-  part.reduce_bytes.dense = own ? parameters * models::element_bytes(s.stack.gradient_reduce) : 0;
+  part.reduce_bytes.dense = own ? parameters * reduced_bytes(s) : 0;
   work.parts.push_back(std::move(part));
 }
 
@@ -134,10 +143,10 @@ void release(Segment& segment, MemoryPart part, double bytes) {
 /// With a pass that recomputes the stage, only the input of the stage stays until it runs. The loss
 /// buffers and the working set of a pass only live inside it.
 void attach_memory(TaskGraph& graph, const models::StageMemory& m, const WorkNeeds& needs,
-                   double share, bool last, const SliceWork& work) {
+                   double share, bool last, bool backward, const SliceWork& work) {
   // In a pool the last stage goes back at once, and inputs wait in host memory.
   const bool recomputes = needs.roles[index_of(Role::Recompute)] && !(needs.pooled && last);
-  const bool leaves = needs.forward_only || (needs.pooled && recomputes);
+  const bool leaves = needs.forward_only || !backward || (needs.pooled && recomputes);
   const double early = recomputes ? m.checkpoint * share : m.activation * share;
   const double whole = m.activation * share + (recomputes && !leaves ? m.checkpoint * share : 0);
   const double kept = m.kept_for_weights * share;
@@ -199,7 +208,7 @@ void add_predictions(TaskGraph& graph, const Stage& stage, std::size_t slice,
                             models::layer_parameters(s.model, models::last_layer(s.model))) /
         s.parallel.tp;
     part.gather_bytes.dense = own * models::state_bytes(s).weight;
-    part.reduce_bytes.dense = own * models::element_bytes(s.stack.gradient_reduce);
+    part.reduce_bytes.dense = own * reduced_bytes(s);
     work.parts.push_back(std::move(part));
   }
 }
@@ -225,16 +234,15 @@ SliceWork build_slice(TaskGraph& graph, const Stage& stage, std::size_t slice,
   return work;
 }
 
-StageWork build_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage,
-                      const WorkNeeds& needs, LayerTable& table) {
+StageWork build_stage(TaskGraph& graph, const Stage& stage, bool backward, const WorkNeeds& needs,
+                      LayerTable& table) {
   const Scenario& s = *table.context()->scenario;
   StageWork work;
-  work.memory = models::stage_memory(s, plan, stage);
-  work.parameters = models::stage_parameters(s, stage);
-  work.expert_parameters = models::held_parameters(s, stage).experts;
+  work.memory = models::stage_memory(s, *table.context()->plan, stage);
+  work.parameters = trained_parameters(s, stage);
   for (std::size_t slice = 0; slice < needs.slices.size(); ++slice) {
     work.slices.push_back(build_slice(graph, stage, slice, needs, table));
-    attach_memory(graph, work.memory, needs, needs.slices[slice].share(), stage.head,
+    attach_memory(graph, work.memory, needs, needs.slices[slice].share(), stage.head, backward,
                   work.slices.back());
   }
   for (const PassPart& part : work.slices.front().parts) {
@@ -263,25 +271,28 @@ double given_seconds(const models::GivenCosts& given, Role role) {
   return 0;
 }
 
+Role given_role(const Scenario& s, Role role) {
+  return s.frozen && role == Role::Backward ? Role::Input : work_role(role);
+}
+
 /// Stages whose passes are given: all alike, each chunk its share of the device-stage; or by layer,
 /// with the ends modelled. Slices take their share.
-StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& stage,
-                      const WorkNeeds& needs, const CostContext& context) {
+StageWork given_stage(TaskGraph& graph, const Stage& stage, bool backward, const WorkNeeds& needs,
+                      const CostContext& context) {
   const Scenario& s = *context.scenario;
   const models::GivenCosts& given = *s.costs;
   const double share =
       given.layers > 0 ? static_cast<double>(stage.layers) / given.layers : 1.0 / s.schedule.chunks;
   StageWork work;
-  work.memory = models::stage_memory(s, plan, stage);
+  work.memory = models::stage_memory(s, *context.plan, stage);
   if (given.activation.value > 0) work.memory.activation = given.activation.value * share;
   work.memory.kept_for_weights = std::min(work.memory.kept_for_weights, work.memory.activation);
-  work.parameters = models::stage_parameters(s, stage);
-  work.expert_parameters = models::held_parameters(s, stage).experts;
+  work.parameters = trained_parameters(s, stage);
   for (const Slice& slice : needs.slices) {
     SliceWork& part = work.slices.emplace_back();
     Costs sum;
     for_each_role(needs, [&](Role role, std::size_t r) {
-      sum[r].seconds = given_seconds(given, work_role(role)) * share * slice.share();
+      sum[r].seconds = given_seconds(given, given_role(s, role)) * share * slice.share();
       sum[r].parts[static_cast<std::size_t>(Part::Compute)] = sum[r].seconds;
     });
     add_microbatch_host(graph, s, needs, slice, part, sum);
@@ -291,7 +302,7 @@ StageWork given_stage(TaskGraph& graph, const models::Plan& plan, const Stage& s
     add_whole(graph, needs, sum, part);
     part.parts.resize(1);
     part.parts.front() = {part.segment, {}, {}, {}};
-    attach_memory(graph, work.memory, needs, slice.share(), stage.head, part);
+    attach_memory(graph, work.memory, needs, slice.share(), stage.head, backward, part);
   }
   return work;
 }
@@ -371,7 +382,6 @@ std::uint16_t add_segment(TaskGraph& graph, std::string name, const PassCost& co
 
 std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
                                    const std::vector<HeldStage>& held, const WorkNeeds& needs) {
-  const Scenario& s = *held.front().context->scenario;
   std::vector<StageWork> work;
   work.reserve(held.size());
   std::vector<LayerTable> tables;
@@ -379,8 +389,9 @@ std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
   for (std::size_t i = 0; i < held.size(); ++i) {
     const Stage& stage = plan.stages[static_cast<std::size_t>(held[i].stage)];
     const CostContext* context = held[i].context;
+    const Scenario& s = *context->scenario;
     const auto twin = std::find_if(distinct.begin(), distinct.end(), [&](std::size_t j) {
-      return context == held[j].context &&
+      return context == held[j].context && held[i].backward == held[j].backward &&
              same_composition(s, stage, plan.stages[static_cast<std::size_t>(held[j].stage)]);
     });
     if (twin != distinct.end()) {
@@ -390,8 +401,9 @@ std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
     auto table = std::find_if(tables.begin(), tables.end(),
                               [&](const LayerTable& t) { return t.context() == context; });
     if (table == tables.end()) table = tables.emplace(tables.end(), *context, graph, needs);
-    work.push_back(s.costs ? given_stage(graph, plan, stage, needs, *context)
-                           : build_stage(graph, plan, stage, needs, *table));
+    work.push_back(s.costs ? given_stage(graph, stage, held[i].backward, needs, *context)
+                           : build_stage(graph, stage, held[i].backward, needs, *table));
+    work.back().mesh = static_cast<std::size_t>(stage.mesh);
     distinct.push_back(i);
   }
   return work;

@@ -27,6 +27,16 @@ struct DataBytes {
   }
 };
 
+/// Parameters a rank holds: all, and of them those of routed experts.
+struct RankParameters {
+  double all = 0, experts = 0;
+  RankParameters& operator+=(const RankParameters& other) {
+    all += other.all;
+    experts += other.experts;
+    return *this;
+  }
+};
+
 /// A piece of a pass that parameters are gathered for and gradients reduced after: one layer, or an
 /// end. Segments index TaskGraph::segments.
 struct PassPart {
@@ -48,8 +58,8 @@ struct SliceWork {
 struct StageWork {
   std::vector<SliceWork> slices;
   models::StageMemory memory;
-  double parameters = 0;                 ///< on a rank
-  double expert_parameters = 0;          ///< of them, of routed experts
+  RankParameters parameters;  ///< that are trained
+  std::size_t mesh = 0;
   DataBytes gather_bytes, reduce_bytes;  ///< of all parts
 };
 
@@ -70,6 +80,7 @@ WorkNeeds work_needs(const Program& program, std::int64_t sequence);
 struct HeldStage {
   int stage = 0;
   const CostContext* context = nullptr;
+  bool backward = true;  ///< false: nothing is stored for one
 };
 std::vector<StageWork> cost_stages(TaskGraph& graph, const models::Plan& plan,
                                    const std::vector<HeldStage>& held, const WorkNeeds& needs);

@@ -42,7 +42,7 @@ void add_outer(const models::Scenario& s, Prediction& p) {
   outer.data_parallel_tokens_per_s = tokens / simulate_data_parallel(*s.outer, step).step_seconds;
   if (s.run_tokens > 0) {
     p.result.run_seconds = s.run_tokens / outer.tokens_per_s;
-    p.result.run_device_seconds = p.result.run_seconds * s.parallel.world_size() * outer.workers;
+    p.result.run_device_seconds = p.result.run_seconds * models::used_devices(s) * outer.workers;
   }
   p.result.outer = outer;
 }
