@@ -92,3 +92,18 @@ TEST_CASE("where nothing fits, recompute: auto says that too", "[sim]") {
   const Result result = predict(small_gpt("recompute: auto\nmemory_limit: 1 MB\n")).result;
   CHECK(result.assumptions.back().find("nothing stays below") != std::string::npos);
 }
+
+TEST_CASE("the host updates of experts what expert data parallelism leaves a rank", "[sim]") {
+  const models::Scenario s = tests::scenario_of(
+      "model: {preset: qwen3-30b-a3b, layers: 4}\n"
+      "cluster: {preset: dgx-h100, nodes: 2}\n"
+      "batch: {global: 64, micro: 1, sequence: 4096}\n"
+      "parallel: {ep: 8, zero: 1}\n"
+      "optimizer: {device: cpu, cpu_rate: 2e9}\n");
+  const Prediction p = predict(s);
+  // 16 ranks share dense parameters, pairs of them the experts of one eighth.
+  const models::HeldParameters held = models::held_parameters(s, p.plan.stages.front());
+  const double shard = held.dense / 16 + held.experts / 2;
+  CHECK(of_stream(p, "optimizer on host", Stream::Host) == Approx(8 * shard / 2e9).epsilon(1e-9));
+  CHECK(p.result.memory.front().host_bytes == Approx((12 + 2) * shard).epsilon(1e-9));
+}

@@ -55,15 +55,21 @@ double pipeline_bytes() {
 }  // namespace
 
 TEST_CASE("a graph of one module is the plain model, bit for bit", "[sim]") {
-  const std::string layout = "{tp: 2, pp: 2, zero: 1}";
+  struct Case {
+    std::string model, layout, more;
+  };
+  const Case c = GENERATE(
+      Case{kLanguage, "{tp: 2, pp: 2, zero: 1}", "schedule: {name: interleaved-1f1b, chunks: 2}\n"},
+      Case{"preset: qwen3-30b-a3b, layers: 4",
+           "{pp: 2, cp: 2, dp: 2, ep: 4, zero: 1, sequence_parallel: true, context: ulysses}",
+           "moe: {imbalance: {law: zipf, exponent: 0.5}}\n"});
   const std::string rest =
-      "cluster: {preset: dgx-a100, nodes: 1}\nbatch: {global: 32, micro: 1, sequence: 512}\n"
-      "schedule: {name: interleaved-1f1b, chunks: 2}\n";
-  const Prediction plain = predict(
-      scenario_of("model: {" + std::string(kLanguage) + "}\nparallel: " + layout + "\n" + rest));
-  const Prediction graph =
-      predict(scenario_of("model: {modules: [{name: all, model: {" + std::string(kLanguage) +
-                          "}, parallel: " + layout + "}]}\n" + rest));
+      "cluster: {preset: dgx-a100, nodes: 1}\nbatch: {global: 32, micro: 1, sequence: 512}\n" +
+      c.more;
+  const Prediction plain =
+      predict(scenario_of("model: {" + c.model + "}\nparallel: " + c.layout + "\n" + rest));
+  const Prediction graph = predict(scenario_of("model: {modules: [{name: all, model: {" + c.model +
+                                               "}, parallel: " + c.layout + "}]}\n" + rest));
   CHECK(graph.program == plain.program);
   CHECK(graph.timeline.start == plain.timeline.start);
   CHECK(graph.timeline.finish == plain.timeline.finish);
