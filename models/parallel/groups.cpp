@@ -107,9 +107,9 @@ CollectiveGroup slowest_over(const Plan& plan, const Scenario& s, std::span<cons
     constexpr base::Bytes kLarge(64e6);
     return collective_time(CollectiveOp::AllReduce, kLarge, group, nccl_release(s.stack.nccl)).time;
   };
-  const int base = s.parallel.first_rank;
+  const int origin = s.parallel.first_rank;
   each_replica(plan, [&](int offset) {
-    const int member = first_member(first - base + offset, axes) + base;
+    const int member = first_member(first - origin + offset, axes) + origin;
     const CollectiveGroup group = group_over(s, axes, member);
     if (seconds(group) > seconds(slowest)) slowest = group;
   });
