@@ -452,6 +452,8 @@ PassCost end_cost(const CostContext& context, bool head, Role role, const Slice&
 }
 
 PassCost prediction_cost(const CostContext& context, Role role, const Slice& slice) {
+  if (context.scenario->frozen && role == Role::Weight) return {};
+  if (context.scenario->frozen && role == Role::Backward) role = Role::Input;
   const bool forward = role == Role::Forward || role == Role::Recompute;
   std::vector<Op> ops;
   models::append_prediction(ops, context.scenario->model, shape_of(context, slice),
