@@ -139,8 +139,9 @@ std::vector<std::string> energy_lines(const sim::Result& r) {
   if (const double steps = steps_of_run(r); steps > 0) {
     const double scale = steps * r.pue;
     std::string run = "the run: " + kwh(e.step.middle * scale) + " (" + kwh(e.step.low * scale) +
-                      " to " + kwh(e.step.high * scale) + ") at PUE " +
-                      base::format_fixed(r.pue, 2);
+                      " to " + kwh(e.step.high * scale) + ")" +
+                      (r.pue > 1 ? " at PUE " + base::format_fixed(r.pue, 2)
+                                 : std::string(" without the building's share"));
     if (r.carbon)
       run += ", " +
              base::format_fixed(e.step.middle * scale / kJoulesPerKwh * *r.carbon / 1000, 1) +

@@ -7,20 +7,11 @@ namespace {
 using namespace codec_parts;
 
 Encoded bitvector_encoded(const CodecSettings& s, const CodecTensor& t) {
-  Encoded e;
   const std::int64_t nonzeros = whole(s.density * t.count());
   const auto bytes = static_cast<std::int64_t>(value_bytes(s));
-  e.wire_bytes = static_cast<double>(numeric::bitvector_bytes(whole(t.count()), nonzeros, bytes));
-  e.sum = CodecSum::Gathered;
-  const base::Extents extents{{"count", whole(t.count())}, {"nonzeros", nonzeros}};
-  e.encode = {stream("pack-bitvector", "encode", type_of(t), extents, t.bytes() + e.wire_bytes)};
-  e.decode = {stream("pack-bitvector", "decode", type_of(t), extents, t.bytes() + e.wire_bytes)};
-  return e;
-}
-
-/// Nothing is lost, however many elements are not zero, but what their type cannot hold.
-void bitvector_round_trip(const CodecSettings& s, const CodecMatrix& m, CodecState&) {
-  for (float& x : m.values) x = as_sent(s.values, x);
+  return packed_encoded(
+      "pack-bitvector",
+      static_cast<double>(numeric::bitvector_bytes(whole(t.count()), nonzeros, bytes)), s, t);
 }
 
 }  // namespace
@@ -30,7 +21,7 @@ Codec bitvector_codec() {
           "arrays with zeros: a bit per element and the nonzero values",
           {"density", "values"},
           bitvector_encoded,
-          bitvector_round_trip};
+          codec_parts::packed_round_trip};
 }
 
 }  // namespace paceline::models

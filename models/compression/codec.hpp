@@ -28,15 +28,13 @@ struct CodecTensor {
 
 /// The parameters of all codecs; which of them one takes, Codec::keys says.
 struct CodecSettings {
-  double keep = 0.01;          ///< share of the elements that are sent, in (0, 1]
-  double density = 0.01;       ///< share of elements that are not zero, in (0, 1]
-  std::int64_t rank = 32;      ///< columns of the thin factors, or of the subspace
-  std::int64_t block = 0;      ///< elements that share a scale, or a transform; 0: the whole tensor
-  std::int64_t refresh = 1;    ///< steps from one update of statistics or bases to the next
-  std::int64_t codewords = 0;  ///< of a residual vector quantiser; 0: none
-  std::int64_t dim = 8;        ///< elements of a codeword
-  std::int64_t workers = 2;    ///< whose votes are counted
-  double tokens = 4096;        ///< rows that statistics are taken over
+  double keep = 0.01;        ///< share of the elements that are sent, in (0, 1]
+  double density = 0.01;     ///< share of elements that are not zero, in (0, 1]
+  std::int64_t rank = 32;    ///< columns of the thin factors, or of the subspace
+  std::int64_t block = 0;    ///< elements that share a scale, or a transform; 0: the whole tensor
+  std::int64_t refresh = 1;  ///< steps from one update of statistics or bases to the next
+  std::int64_t workers = 2;  ///< whose votes are counted
+  double tokens = 4096;      ///< rows that statistics are taken over
   Precision values = Precision::Bf16;  ///< of what is sent as numbers: kept values, factors
   bool operator==(const CodecSettings&) const = default;
 };

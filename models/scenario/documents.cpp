@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/message.hpp"
+#include "models/scenario/number_lines.hpp"
 
 namespace paceline::models {
 namespace {
@@ -44,23 +45,12 @@ struct TooLong {
   }
 };
 
-/// One length a line; empty lines and lines that begin with '#' are skipped.
 std::vector<std::int64_t> read_lengths(const std::string& path, const TooLong& limit) {
-  const std::string text = base::read_file(path, kMaxFileBytes);
   std::vector<std::int64_t> lengths;
-  std::size_t begin = 0;
-  for (int line = 1; begin < text.size(); ++line) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view word(text.data() + begin, end - begin);
-    begin = end + 1;
-    const std::size_t from = word.find_first_not_of(" \t\r");
-    if (from == std::string_view::npos || word[from] == '#') continue;
-    word = word.substr(from, word.find_last_not_of(" \t\r") - from + 1);
-    const std::string where =
-        base::one_line(path) + ":" + std::to_string(line) + ":" + std::to_string(from + 1);
+  for_each_line(path, kMaxFileBytes, [&](std::string_view word, const std::string& where) {
     lengths.push_back(base::parse_integer(word, where, 1, kMaxLength));
     limit.check(lengths.back(), where);
-  }
+  });
   return lengths;
 }
 

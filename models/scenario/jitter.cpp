@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/message.hpp"
+#include "models/scenario/number_lines.hpp"
 
 namespace paceline::models {
 namespace {
@@ -17,22 +18,11 @@ constexpr std::size_t kMaxTrace = 1'000'000;
 constexpr std::size_t kMaxTraceBytes = 32U << 20;
 constexpr int kMaxRepetitions = 1'000'000;
 
-/// One number a line; empty lines and lines that begin with '#' are skipped.
 std::vector<double> read_trace_file(const std::string& path) {
-  const std::string text = base::read_file(path, kMaxTraceBytes);
   std::vector<double> factors;
-  std::size_t begin = 0;
-  for (int line = 1; begin < text.size(); ++line) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view word(text.data() + begin, end - begin);
-    begin = end + 1;
-    const std::size_t from = word.find_first_not_of(" \t\r");
-    if (from == std::string_view::npos || word[from] == '#') continue;
-    word = word.substr(from, word.find_last_not_of(" \t\r") - from + 1);
-    const std::string where =
-        base::one_line(path) + ":" + std::to_string(line) + ":" + std::to_string(from + 1);
+  for_each_line(path, kMaxTraceBytes, [&](std::string_view word, const std::string& where) {
     factors.push_back(base::parse_number(word, where, kMinTraceFactor, kMaxFactor));
-  }
+  });
   return factors;
 }
 
