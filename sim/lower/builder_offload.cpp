@@ -4,6 +4,7 @@
 
 #include "models/cost/memory.hpp"
 #include "sim/lower/builder.hpp"
+#include "sim/lower/optimizer_cost.hpp"
 
 /// An optimizer whose states lie in host memory or on drives: copies beside the backward, steps of
 /// the processors, copies back. Every subgroup is a task on the host's stream, on the copy streams
@@ -17,10 +18,7 @@ double state_width(const models::Scenario& s) { return models::state_bytes(s).op
 }  // namespace
 
 double StepBuilder::shard_of(std::size_t mesh, const RankParameters& held) const {
-  const models::Scenario& s = *parts_[mesh].s;
-  const models::DataRanks ranks =
-      s.parallel.zero >= 1 ? models::shard_ranks(s) : models::DataRanks{};
-  return (held.all - held.experts) / ranks.dense + held.experts / ranks.experts;
+  return updated_parameters(*parts_[mesh].s, held);
 }
 
 /// Bytes a second between a device and its host while all devices of the node copy: those below one

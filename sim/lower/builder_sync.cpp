@@ -4,6 +4,7 @@
 #include "models/cost/collnet.hpp"
 #include "models/cost/memory.hpp"
 #include "sim/lower/builder.hpp"
+#include "sim/lower/optimizer_cost.hpp"
 
 /// The end of the step: gradients, optimizer, parameters.
 namespace paceline::sim {
@@ -11,21 +12,6 @@ namespace {
 
 using models::CollectiveOp;
 using models::Scenario;
-
-/// Bytes an optimizer step moves per parameter of its shard: fp32 Adam 28 (read gradient, master
-/// and two moments; write master and moments), unscale and overflow check 8, norm 4, clip 8, cast
-/// and copy back 8. SGD without moments needs the same minus the moments.
-constexpr double kAdamBytes = 56;
-constexpr double kSgdBytes = 40;
-
-/// Of one kernel: weights, master and states read and written, gradients read; in the epilogue of
-/// their product they never leave it.
-double fused_bytes(const Scenario& s) {
-  const models::StateBytes bytes = models::state_bytes(s);
-  const bool epilogue = s.optimizer.kernel == models::OptimizerKernel::Epilogue;
-  return (2 * (bytes.weight + bytes.optimizer) + (epilogue ? 0 : bytes.gradient)) /
-         s.optimizer.efficiency;
-}
 
 /// What `compression` makes of gradients: codec kernels run on the stream of the collective. Linear
 /// layers count as squares of the hidden size.
@@ -52,11 +38,6 @@ PassCost plain_or_encoded(const CostContext& c, CollectiveOp op, double bytes,
   cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = wire;
   cost.parts[static_cast<std::size_t>(Part::Codec)] = codec;
   return cost;
-}
-
-double step_bytes(const Scenario& s) {
-  if (s.optimizer.kernel != models::OptimizerKernel::Framework) return fused_bytes(s);
-  return s.optimizer.name == "sgd" ? kSgdBytes : kAdamBytes;
 }
 
 }  // namespace
@@ -246,19 +227,16 @@ void StepBuilder::join_copies() {
 /// The optimizer step over a rank's shard of so many parameters.
 Task StepBuilder::optimizer_task(int lane, std::size_t mesh, const RankParameters& held) {
   const models::Scenario& s = *parts_[mesh].s;
-  const double shard = shard_of(mesh, held);
   Task task;
   task.lane = static_cast<std::uint32_t>(lane);
   task.kind = TaskKind::Optimizer;
   task.segment = timed_segment("optimizer", Part::Optimizer,
-                               models::optimizer_time(context(lane, mesh).kernels, s.optimizer.name,
-                                                      s.optimizer.master, shard, step_bytes(s))
-                                   .value);
+                               optimizer_seconds(context(lane, mesh), held));
   if (kernels_) {
     models::Op op;
     op.name = "optimizer";
     op.kernel = s.optimizer.name == "sgd" ? "sgd" : "adamw";
-    op.m = shard;
+    op.m = updated_parameters(s, held);
     note_kernel(task.segment, std::make_shared<const models::Op>(op));
   }
   task.seconds = graph_.segments[task.segment].seconds;

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/error.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
+#include "cli/command.hpp"
+#include "cli/outputs.hpp"
+#include "cli/progress.hpp"
+#include "cli/scenario_options.hpp"
+#include "reports/answer.hpp"
+#include "reports/search.hpp"
+
+namespace paceline::cli {
+
+namespace {
+
+constexpr const char* kPlanHelp =
+    "Searches the best layout for a model, a cluster and a batch: tensor, pipeline, context, expert\n"
+    "and data parallelism, microbatch, schedule and chunks, cut of the layers, recomputation and\n"
+    "ZeRO; with --space full also offloading, the optimizer's place and every schedule that ends\n"
+    "a step with a flush. A lower bound from the same costs cuts off what cannot win; what is\n"
+    "left is simulated, so that the answer is the best of the space, and says so.\n"
+    "\n"
+    "--vary replaces the values of one dimension: devices, order, tp, cp, pp, ep, etp,\n"
+    "sequence_parallel, micro, schedule, chunks, layers (stack, balanced), recompute (none,\n"
+    "selective, blockwise-50, full), zero, offload, optimizer (gpu, cpu). The exit status is 1\n"
+    "when no layout fits.\n"
+    "\n"
+    "Examples:\n"
+    "  paceline plan scenarios/llama3_70b_64_h100.yaml\n"
+    "  paceline plan scenarios/llama3_70b_64_h100.yaml --vary schedule=1f1b,zb-v --vary tp=4,8\n"
+    "  paceline plan scenarios/llama3_70b_64_h100.yaml --objective cost --vary devices=16,32,64 \\\n"
+    "    --set run.tokens=1e12 --set run.price=on-demand --set run.provider=aws --deadline 400d";
+
+struct PlanOptions {
+  std::string scenario;
+  std::vector<std::string> set, vary;
+  std::string space = "default", objective = "time", memory, deadline, budget, json;
+  int shown = 6, evaluations = 20000, jobs = 0;
+};
+
+sim::Objective objective_of(const std::string& name) {
+  if (name == "time") return sim::Objective::Time;
+  if (name == "cost") return sim::Objective::Cost;
+  if (name == "energy") return sim::Objective::Energy;
+  throw base::Error("--objective " + name, "is none of time, cost, energy", "--objective time");
+}
+
+/// "400d" or what scenarios take.
+double deadline_of(const std::string& text) {
+  const std::string where = "--deadline " + text;
+  if (text.ends_with("d"))
+    return 86400 * base::parse_number(text.substr(0, text.size() - 1), where, 0, 1e6);
+  return base::parse_seconds(text, where).value;
+}
+
+std::string plan_command(const PlanOptions& o) {
+  std::string command = "paceline plan " + reports::shell_word(o.scenario);
+  const auto add = [&](const char* name, const std::string& value) {
+    command += std::string(" ") + name + " " + reports::shell_word(value);
+  };
+  for (const std::string& item : o.set) add("--set", item);
+  for (const std::string& item : o.vary) add("--vary", item);
+  if (o.space != "default") add("--space", o.space);
+  if (o.objective != "time") add("--objective", o.objective);
+  if (!o.memory.empty()) add("--memory", o.memory);
+  if (!o.deadline.empty()) add("--deadline", o.deadline);
+  if (!o.budget.empty()) add("--budget", o.budget);
+  if (o.shown != 6) add("--show", std::to_string(o.shown));
+  if (o.evaluations != 20000) add("--evaluations", std::to_string(o.evaluations));
+  return command;
+}
+
+sim::SearchOptions search_options(const PlanOptions& o) {
+  sim::SearchOptions options;
+  options.objective = objective_of(o.objective);
+  if (!o.memory.empty()) {
+    options.limits.memory_bytes = base::parse_bytes(o.memory, "--memory").value;
+    if (options.limits.memory_bytes <= 0)
+      throw base::Error("--memory " + o.memory, "is not above 0", "for example 70GiB");
+  }
+  if (!o.deadline.empty()) options.limits.run_seconds = deadline_of(o.deadline);
+  if (!o.budget.empty())
+    options.limits.run_money = base::parse_number(o.budget, "--budget " + o.budget, 1, 1e15);
+  options.shown = o.shown;
+  options.evaluations = static_cast<std::size_t>(o.evaluations);
+  options.threads = o.jobs;
+  return options;
+}
+
+int run_plan(const PlanOptions& o) {
+  if (o.space != "default" && o.space != "full")
+    throw base::Error("--space " + o.space, "is neither default nor full", "--space full");
+  sim::SearchOptions options = search_options(o);
+  const models::Scenario scenario = models::read_scenario_file(o.scenario, o.set);
+  sim::SearchSpace space = sim::search_space(scenario, o.space == "full");
+  for (const std::string& text : o.vary) sim::vary(space, scenario, text);
+  Outputs outputs(o.scenario);
+  std::optional<reports::OutputFile> json = outputs.open(o.json);
+  std::mutex showing;
+  options.progress = [&](double points, std::optional<double> best) {
+    const std::lock_guard lock(showing);
+    show_progress("plan: " + base::format_count(points) + " layouts" +
+                  (best ? ", best so far " + base::format_fixed(*best, 4) : ""));
+  };
+  sim::SearchAnswer answer = sim::search(scenario, space, options);
+  show_progress("");
+  const reports::SearchReport report = reports::make_search_report(
+      scenario, o.set, options, std::move(answer), plan_command(o));
+  if (json) {
+    json->write(reports::search_json(report));
+    json->commit();
+  }
+  if (o.json != "-") print(reports::search_text(report, reports::terminal_style()));
+  return report.best.empty() ? kAnswerIsNo : kDone;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App& plan = add_command(program, "plan", "search the best layout", kPlanHelp);
+  add_scenario(plan, options->scenario);
+  add_set_option(plan, options->set);
+  add_option(plan, "--vary", options->vary, "values of a dimension; may be repeated",
+             {.value = "NAME=A,B,...", .one_each = true});
+  add_option(plan, "--space", options->space, "default, or full: every dimension",
+             {.value = "NAME"});
+  add_option(plan, "--objective", options->objective, "time (the default), cost or energy of a step",
+             {.value = "NAME"});
+  add_option(plan, "--memory", options->memory, "most a device may reserve, 70GiB",
+             {.value = "BYTES"});
+  add_option(plan, "--deadline", options->deadline, "most the run may take, 400d; needs run.tokens",
+             {.value = "TIME"});
+  add_option(plan, "--budget", options->budget, "most the run may cost, USD; needs prices",
+             {.value = "USD"});
+  add_option(plan, "--show", options->shown, "layouts in the answer; default 6",
+             {.value = "N", .least = 1, .most = 1000});
+  add_option(plan, "--evaluations", options->evaluations,
+             "most layouts to simulate; default 20000. After them the answer is\n"
+             "not proven, and says by how much",
+             {.value = "N", .least = 1, .most = 100000000});
+  add_option(plan, "--jobs", options->jobs, "threads; default one for each core",
+             {.value = "N", .least = 1, .most = 1024});
+  add_json_option(plan, options->json);
+  on_call(plan, [options, &exit_code] { exit_code = run_plan(*options); });
+}
+
+}  // namespace paceline::cli

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/search/search.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "base/error.hpp"
+#include "models/energy/power.hpp"
+#include "sim/predict.hpp"
+#include "sim/search/branch.hpp"
+#include "sim/search/incumbents.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using models::Scenario;
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+
+void check_searchable(const Scenario& s) {
+  const auto refuse = [&](const char* key, const std::string& what, const std::string& hint) {
+    throw base::Error(models::where(s, key), what, hint);
+  };
+  if (!s.modules.empty())
+    refuse("model", "modules have layouts of their own: there is not one to search",
+           "plan each module as a model of its own");
+  if (s.costs)
+    refuse("costs", "given stage times hold for one layout only", "leave out costs");
+  if (!s.schedule.file.empty())
+    refuse("schedule.file", "an order from a file fits one layout only", "name a schedule");
+}
+
+/// What of the scenario takes no part in the choice.
+Scenario searched(const Scenario& scenario) {
+  check_searchable(scenario);
+  Scenario s = scenario;
+  s.choose_recompute = s.choose_offload = false;
+  s.jitter.reset();
+  s.outer.reset();
+  s.foreign = {};
+  return s;
+}
+
+/// The objective of a step.
+class Judge {
+ public:
+  Judge(const Scenario& s, const SearchOptions& options)
+      : s_(s), options_(options), run_steps_(steps_of(s)) {
+    const auto& limits = options.limits;
+    const bool of_run = limits.run_seconds > 0 || limits.run_money > 0;
+    if (of_run && s.run_tokens <= 0)
+      throw base::Error(models::where(s, "run"), "a limit on the run needs its length",
+                        "run: {tokens: 1e12}, or --set run.tokens=1e12");
+    const bool money = limits.run_money > 0 || options.objective == Objective::Cost;
+    if (money && !s.prices)
+      throw base::Error(models::where(s, "run"), "the cost needs prices",
+                        "run: {price: on-demand, provider: aws}, or prices: {device_hour: ...}");
+    if (options.objective == Objective::Energy && !energy_known())
+      throw base::Error(models::where(s, "cluster"), "the energy needs the devices' power",
+                        "tdp in the device's spec");
+  }
+  /// The least value with a step of so many seconds.
+  double value_of(double seconds, int devices) const {
+    switch (options_.objective) {
+      case Objective::Time:
+        return seconds;
+      case Objective::Cost:
+        return money_of(seconds, devices);
+      case Objective::Energy:
+        return seconds * devices * least_watts();
+    }
+    return 0;
+  }
+  double value_of(const Result& result) const {
+    if (options_.objective == Objective::Time) return result.step_time;
+    if (options_.objective == Objective::Cost) return result.money ? result.money->step.total() : 0;
+    return result.energy ? result.energy->step.middle : 0;
+  }
+  bool beyond_run(double seconds, int devices) const {
+    const SearchLimits& limits = options_.limits;
+    return (limits.run_seconds > 0 && seconds * run_steps_ > limits.run_seconds) ||
+           (limits.run_money > 0 && money_of(seconds, devices) * run_steps_ > limits.run_money);
+  }
+  bool beyond_run(const Result& result) const {
+    const SearchLimits& limits = options_.limits;
+    return (limits.run_seconds > 0 && result.step_time * run_steps_ > limits.run_seconds) ||
+           (limits.run_money > 0 && result.money &&
+            result.money->step.total() * run_steps_ > limits.run_money);
+  }
+  bool beyond_memory(double bytes) const { return bytes > memory_limit(); }
+  bool beyond_memory(const Result& result) const {
+    return !result.fits() ||
+           std::any_of(result.memory.begin(), result.memory.end(), [&](const MemoryPeak& peak) {
+             return peak.reserved_bytes > memory_limit();
+           });
+  }
+  double memory_limit() const {
+    double most = 0;
+    for (const models::NodeGroup& g : s_.cluster.groups)
+      most = std::max(most, g.device.memory.value);
+    const double limit = options_.limits.memory_bytes;
+    return limit > 0 ? std::min(limit, most) : kNearlyFull * most;
+  }
+  bool wants_energy() const {
+    return options_.objective != Objective::Time || options_.limits.run_money > 0;
+  }
+
+ private:
+  static double steps_of(const Scenario& s) {
+    const double tokens =
+        static_cast<double>(s.batch.global) * static_cast<double>(s.batch.sequence);
+    return s.run_tokens / tokens;
+  }
+  bool energy_known() const {
+    return std::all_of(s_.cluster.groups.begin(), s_.cluster.groups.end(),
+                       [](const models::NodeGroup& g) { return g.device.tdp.has_value(); });
+  }
+  /// Rent alone, of the cheapest device.
+  double money_of(double seconds, int devices) const {
+    const std::vector<double>& rent = s_.prices->device_hour;
+    const double least = rent.empty() ? 0 : *std::min_element(rent.begin(), rent.end());
+    return seconds * devices * least / 3600;
+  }
+  double least_watts() const {
+    double least = kNone;
+    for (const models::NodeGroup& g : s_.cluster.groups)
+      least = std::min(least, models::device_power(g.device, models::PowerClass::Idle).middle +
+                                  models::host_power(g).middle / g.devices_per_node);
+    return least;
+  }
+
+  const Scenario& s_;
+  const SearchOptions& options_;
+  double run_steps_ = 0;
+};
+
+/// The lowest few of what has been seen, from several threads.
+class Lowest {
+ public:
+  struct Seen {
+    double value = 0;
+    Layout layout;
+    std::vector<int> stage_layers;
+  };
+  explicit Lowest(std::size_t kept) : kept_(kept) {}
+  void offer(double value, const Layout& layout, const std::vector<int>& stage_layers = {}) {
+    if (value >= limit_) return;
+    const std::lock_guard lock(mutex_);
+    const auto at = std::upper_bound(seen_.begin(), seen_.end(), value,
+                                     [](double v, const Seen& s) { return v < s.value; });
+    seen_.insert(at, {value, layout, stage_layers});
+    if (seen_.size() > kept_) seen_.pop_back();
+    if (seen_.size() == kept_) limit_ = seen_.back().value;
+  }
+  double least() const { return seen_.empty() ? kNone : seen_.front().value; }
+  const std::vector<Seen>& seen() const { return seen_; }
+
+ private:
+  std::size_t kept_;
+  std::atomic<double> limit_{kNone};
+  std::mutex mutex_;
+  std::vector<Seen> seen_;
+};
+
+class Searcher {
+ public:
+  Searcher(const Scenario& scenario, const SearchSpace& space, const SearchOptions& options)
+      : s_(searched(scenario)),
+        space_(space),
+        options_(options),
+        judge_(s_, options),
+        found_(options.shown) {}
+
+  SearchAnswer run() {
+    branches_ = make_branches(s_, space_);
+    for (const Branch& branch : branches_) points_ += branch_points(space_, branch);
+    in_threads([this](Scenario& s, std::size_t i) { rank(s, branches_[i]); });
+    std::stable_sort(branches_.begin(), branches_.end(), [](const Branch& a, const Branch& b) {
+      return a.least_seconds < b.least_seconds;
+    });
+    // The plain part first: what it finds cuts off most of the rest.
+    const SearchSpace plain = plain_part(space_);
+    if (combinations(plain) < combinations(space_)) {
+      in_threads([&](Scenario& s, std::size_t i) { go_through(s, branches_[i], plain); });
+      invalid_ = memory_ = done_ = 0;
+    }
+    in_threads([this](Scenario& s, std::size_t i) { go_through(s, branches_[i], space_); });
+    return answer();
+  }
+
+ private:
+  template <class Work>
+  void in_threads(const Work& work) {
+    std::atomic<std::size_t> next{0};
+    std::mutex failing;
+    std::exception_ptr failure;
+    const auto run = [&] {
+      try {
+        Scenario s = s_;
+        for (std::size_t i = next++; i < branches_.size(); i = next++) work(s, i);
+      } catch (...) {
+        const std::lock_guard lock(failing);
+        if (!failure) failure = std::current_exception();
+        next = branches_.size();
+      }
+    };
+    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+    const int threads = options_.threads > 0 ? options_.threads : static_cast<int>(cores);
+    std::vector<std::jthread> helpers;
+    for (int i = 1; i < threads; ++i) helpers.emplace_back(run);
+    run();
+    helpers.clear();  // waits
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  static SearchSpace plain_part(const SearchSpace& space) {
+    SearchSpace plain = space;
+    plain.schedule.resize(std::min<std::size_t>(2, space.schedule.size()));
+    plain.offload.resize(1);
+    plain.optimizer.resize(1);
+    return plain;
+  }
+
+  /// A first bound of a branch: all of its work over all of its ranks.
+  void rank(Scenario& s, Branch& branch) {
+    branch.least_seconds = least_branch_seconds(s, space_, branch);
+    branch.value = judge_.value_of(branch.least_seconds, branch.layout.devices);
+  }
+
+  void go_through(Scenario& s, const Branch& branch, const SearchSpace& space) {
+    const double points = branch_points(space, branch);
+    if (branch.least_seconds == kNone) {
+      add(invalid_, points);
+    } else if (branch.value < found_.threshold()) {
+      BranchBounds bounds = bound_branch(s, space, branch, facts_);
+      add(invalid_, points - static_cast<double>(bounds.points.size()));
+      try_points(s, bounds);
+    }
+    add(done_, points);
+    if (options_.progress) options_.progress(done_, found_.best());
+  }
+
+  void try_points(Scenario& s, BranchBounds& bounds) {
+    std::vector<std::pair<double, const BoundedPoint*>> order;
+    for (const BoundedPoint& point : bounds.points) {
+      const double value = judge_.value_of(point.bound.seconds, point.layout.devices);
+      if (value >= found_.threshold()) continue;
+      if (judge_.beyond_memory(point.bound.bytes)) {
+        add(memory_, 1);
+        if (!judge_.beyond_run(point.bound.seconds, point.layout.devices))
+          note_too_large(point.bound.bytes, value, point.layout, bounds.cut_of(point));
+      } else if (judge_.beyond_run(point.bound.seconds, point.layout.devices)) {
+        beyond_.offer(point.bound.seconds, point.layout, bounds.cut_of(point));
+      } else {
+        order.emplace_back(value, &point);
+      }
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [value, point] : order) try_point(s, bounds, value, *point);
+  }
+
+  void try_point(Scenario& s, BranchBounds& bounds, double value, const BoundedPoint& point) {
+    if (value >= found_.threshold() || value >= found_.threshold(point.layout)) return;
+    if (!found_.first(point.layout)) return;
+    Candidate candidate;
+    candidate.layout = point.layout;
+    candidate.stage_layers = bounds.cut_of(point);
+    candidate.bound = point.bound;
+    apply(candidate.layout, s);
+    s.parallel.stage_layers = candidate.stage_layers;
+    if (const double bytes = bounds.exact.least_bytes(s); judge_.beyond_memory(bytes)) {
+      add(too_large_exactly_, 1);
+      return note_too_large(bytes, value, candidate.layout, candidate.stage_layers);
+    }
+    if (evaluations_++ >= options_.evaluations) {
+      add(not_tried_, 1);
+      return left_.offer(value, point.layout);
+    }
+    if (!evaluate(s, candidate)) return add(refused_, 1);
+    add(evaluated_, 1);
+    if (judge_.beyond_memory(candidate.result)) {
+      return note_too_large(fullest_bytes(candidate.result), candidate.value, candidate.layout,
+                            candidate.stage_layers);
+    }
+    if (judge_.beyond_run(candidate.result))
+      return beyond_.offer(candidate.result.step_time, candidate.layout, candidate.stage_layers);
+    found_.offer(std::move(candidate));
+  }
+
+  static double fullest_bytes(const Result& result) {
+    double bytes = 0;
+    for (const MemoryPeak& peak : result.memory) bytes = std::max(bytes, peak.reserved_bytes);
+    return bytes;
+  }
+  void note_too_large(double bytes, double value, const Layout& layout,
+                      const std::vector<int>& stage_layers) {
+    for (std::size_t i = 0; i < kMoreMemory.size(); ++i)
+      if (bytes <= kMoreMemory[i] * judge_.memory_limit())
+        too_large_[i].offer(value, layout, stage_layers);
+  }
+
+  /// False where the engine's side of the model refuses what the bound let through.
+  bool evaluate(Scenario& s, Candidate& candidate) const {
+    apply(candidate.layout, s);
+    s.parallel.stage_layers = candidate.stage_layers;
+    PredictOptions options;
+    options.threads = 1;
+    options.energy = judge_.wants_energy();
+    try {
+      candidate.result = predict(s, options).result;
+    } catch (const base::Error&) {
+      return false;
+    }
+    candidate.value = judge_.value_of(candidate.result);
+    return true;
+  }
+
+  /// Of those seen the best when they are run.
+  std::optional<Candidate> best_of(const Lowest& lowest) const {
+    std::optional<Candidate> best;
+    Scenario s = s_;
+    for (const Lowest::Seen& seen : lowest.seen()) {
+      if (best && seen.value >= best->value) break;
+      Candidate candidate;
+      candidate.layout = seen.layout;
+      candidate.stage_layers = seen.stage_layers;
+      if (evaluate(s, candidate) && (!best || better(candidate, *best))) best = candidate;
+    }
+    return best;
+  }
+
+  SearchAnswer answer() {
+    SearchAnswer a;
+    a.best = found_.take();
+    const double invalid = invalid_ + refused_, memory = memory_ + too_large_exactly_;
+    a.counts = {points_, invalid, memory, 0, evaluated_, not_tried_};
+    a.counts.bound = points_ - invalid - memory - evaluated_ - not_tried_;
+    const bool none = a.best.empty();
+    if (invalid >= points_)
+      throw base::Error(models::where(s_, "parallel.tp"),
+                        "no layout of the space divides the devices, the model and the batch",
+                        "other values of --vary, or batch.global a multiple of more replicas");
+    a.proven = left_.least() >= (none ? kNone : a.best.front().value);
+    if (!a.proven && !none)
+      a.gap = std::max(0.0, (a.best.front().value - left_.least()) / a.best.front().value);
+    a.memory_limit = judge_.memory_limit();
+    double beaten = none ? kNone : a.best.front().value;
+    for (const Lowest& lowest : too_large_) {
+      std::optional<Candidate> more = best_of(lowest);
+      if (!more || more->value >= beaten) continue;
+      beaten = more->value;
+      a.with_more_memory.push_back(std::move(*more));
+    }
+    if (none) a.nearest = best_of(beyond_);
+    return a;
+  }
+
+  static void add(std::atomic<double>& count, double more) { count.fetch_add(more); }
+
+  const Scenario s_;
+  const SearchSpace& space_;
+  const SearchOptions& options_;
+  const Judge judge_;
+  Incumbents found_;
+  FactsCache facts_;
+  std::vector<Branch> branches_;
+  double points_ = 0;
+  std::atomic<double> invalid_{0}, memory_{0}, done_{0};  // of the pass at hand
+  std::atomic<double> too_large_exactly_{0}, refused_{0}, evaluated_{0}, not_tried_{0};
+  std::atomic<std::size_t> evaluations_{0};
+  static constexpr std::size_t kKept = 48;
+  std::array<Lowest, kMoreMemory.size()> too_large_{Lowest(kKept), Lowest(kKept),
+                                                    Lowest(kKept)};  ///< by step of memory
+  Lowest beyond_{kKept}, left_{1};
+};
+
+}  // namespace
+
+SearchAnswer search(const Scenario& scenario, const SearchSpace& space,
+                    const SearchOptions& options) {
+  return Searcher(scenario, space, options).run();
+}
+
+}  // namespace paceline::sim
