@@ -22,7 +22,8 @@ namespace paceline::cli {
 namespace {
 
 constexpr const char* kPlanHelp =
-    "Searches the best layout for a model, a cluster and a batch: tensor, pipeline, context, expert\n"
+    "Searches the best layout for a model, a cluster and a batch: tensor, pipeline, context, "
+    "expert\n"
     "and data parallelism, microbatch, schedule and chunks, cut of the layers, recomputation and\n"
     "ZeRO; with --space full also offloading, the optimizer's place and every schedule that ends\n"
     "a step with a flush. A lower bound from the same costs cuts off what cannot win; what is\n"
@@ -36,7 +37,8 @@ constexpr const char* kPlanHelp =
     "Examples:\n"
     "  paceline plan scenarios/llama3_70b_64_h100.yaml\n"
     "  paceline plan scenarios/llama3_70b_64_h100.yaml --vary schedule=1f1b,zb-v --vary tp=4,8\n"
-    "  paceline plan scenarios/llama3_70b_64_h100.yaml --objective cost --vary devices=16,32,64 \\\n"
+    "  paceline plan scenarios/llama3_70b_64_h100.yaml --objective cost --vary devices=16,32,64 "
+    "\\\n"
     "    --set run.tokens=1e12 --set run.price=on-demand --set run.provider=aws --deadline 400d";
 
 struct PlanOptions {
@@ -112,8 +114,8 @@ int run_plan(const PlanOptions& o) {
   };
   sim::SearchAnswer answer = sim::search(scenario, space, options);
   show_progress("");
-  const reports::SearchReport report = reports::make_search_report(
-      scenario, o.set, options, std::move(answer), plan_command(o));
+  const reports::SearchReport report =
+      reports::make_search_report(scenario, o.set, options, std::move(answer), plan_command(o));
   if (json) {
     json->write(reports::search_json(report));
     json->commit();
@@ -133,8 +135,8 @@ void add_plan(CLI::App& program, int& exit_code) {
              {.value = "NAME=A,B,...", .one_each = true});
   add_option(plan, "--space", options->space, "default, or full: every dimension",
              {.value = "NAME"});
-  add_option(plan, "--objective", options->objective, "time (the default), cost or energy of a step",
-             {.value = "NAME"});
+  add_option(plan, "--objective", options->objective,
+             "time (the default), cost or energy of a step", {.value = "NAME"});
   add_option(plan, "--memory", options->memory, "most a device may reserve, 70GiB",
              {.value = "BYTES"});
   add_option(plan, "--deadline", options->deadline, "most the run may take, 400d; needs run.tokens",

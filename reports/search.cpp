@@ -19,7 +19,9 @@ PlannedLayout describe(const models::Scenario& base, const std::vector<std::stri
   laid.parallel.stage_layers = found.stage_layers;
   PlannedLayout out;
   const sim::Layout& l = found.layout;
-  const auto add = [&](const std::string& word) { out.words += (out.words.empty() ? "" : ", ") + word; };
+  const auto add = [&](const std::string& word) {
+    out.words += (out.words.empty() ? "" : ", ") + word;
+  };
   add("tp " + std::to_string(l.tp) + (l.sequence_parallel ? " + sp" : ""));
   add("pp " + std::to_string(l.pp) + (l.chunks > 1 ? " x " + std::to_string(l.chunks) : ""));
   if (l.cp > 1) add("cp " + std::to_string(l.cp));
@@ -65,8 +67,9 @@ std::string counts_text(const SearchReport& r) {
 
 std::string table(const SearchReport& r, const TextStyle& style) {
   std::string out;
-  const auto line = [&](const std::string& number, const std::string& step, const std::string& tokens,
-                        const std::string& mfu, const std::string& memory) {
+  const auto line = [&](const std::string& number, const std::string& step,
+                        const std::string& tokens, const std::string& mfu,
+                        const std::string& memory) {
     out += pad_left(number, 3) + pad_left(step, 10) + pad_left(tokens, 10) + pad_left(mfu, 9) +
            pad_left(memory, 20) + "\n";
   };
@@ -100,13 +103,14 @@ std::string binding_text(const SearchReport& r) {
     out += " (" + std::string(name_of(r.objective)) + " " + base::format_percent(change) + ")";
   }
   if (out.empty() && !r.best.empty())
-    out = "not memory (" + limit + "): of the layouts that need more, those with the best bounds are "
+    out = "not memory (" + limit +
+          "): of the layouts that need more, those with the best bounds are "
           "no better";
   if (!r.nearest.empty()) {
     const PlannedLayout& p = r.nearest.front();
-    out += (out.empty() ? "" : "\n") + std::string("the limit on the run binds: the fastest layout, ") +
-           p.words + ", takes " + base::format_seconds(base::Seconds(p.found.result.run_seconds)) +
-           " for the run";
+    out += (out.empty() ? "" : "\n") +
+           std::string("the limit on the run binds: the fastest layout, ") + p.words + ", takes " +
+           base::format_seconds(base::Seconds(p.found.result.run_seconds)) + " for the run";
     if (p.found.result.money)
       out += " and " + base::format_fixed(p.found.result.money->run, 0) + " USD";
   }
@@ -196,7 +200,8 @@ std::string search_text(const SearchReport& r, const TextStyle& style) {
     out += block(begin == 0 ? "binding" : "", binding.substr(begin, end - begin));
     begin = end + 1;
   }
-  for (const std::string& assumption : r.assumptions) out += block("assumed", printable(assumption));
+  for (const std::string& assumption : r.assumptions)
+    out += block("assumed", printable(assumption));
   if (!r.best.empty()) out += "\nrun it     " + r.best.front().command + "\n";
   out += "again      " + r.command + "   (version " + r.version + ", scenario " +
          r.hash.substr(0, 12) + ")\n";

@@ -15,14 +15,14 @@ inline constexpr std::string_view kSearchSchema = "paceline-plan-1";
 /// A layout of the answer, and how to ask for it.
 struct PlannedLayout {
   sim::Candidate found;
-  std::string words;     ///< "tp 4 + sp, pp 4 x 5, dp 4, zero 1, micro 1, interleaved-1f1b, none"
-  std::string command;   ///< `paceline run FILE --set ...`
+  std::string words;    ///< "tp 4 + sp, pp 4 x 5, dp 4, zero 1, micro 1, interleaved-1f1b, none"
+  std::string command;  ///< `paceline run FILE --set ...`
   double peak_bytes = 0, capacity_bytes = 0;  ///< of the fullest rank class
 };
 
 struct SearchReport {
-  std::string version, command;         ///< reproduces the search; no output paths
-  std::string scenario, file, hash;     ///< name, path as given, hash of the scenario as it stands
+  std::string version, command;      ///< reproduces the search; no output paths
+  std::string scenario, file, hash;  ///< name, path as given, hash of the scenario as it stands
   std::string model, machine;
   sim::Objective objective = sim::Objective::Time;
   sim::SearchLimits limits;
@@ -36,7 +36,8 @@ struct SearchReport {
   std::vector<std::string> assumptions;
 };
 
-SearchReport make_search_report(const models::Scenario& scenario, const std::vector<std::string>& set,
+SearchReport make_search_report(const models::Scenario& scenario,
+                                const std::vector<std::string>& set,
                                 const sim::SearchOptions& options, sim::SearchAnswer answer,
                                 std::string command);
 

@@ -230,8 +230,8 @@ Task StepBuilder::optimizer_task(int lane, std::size_t mesh, const RankParameter
   Task task;
   task.lane = static_cast<std::uint32_t>(lane);
   task.kind = TaskKind::Optimizer;
-  task.segment = timed_segment("optimizer", Part::Optimizer,
-                               optimizer_seconds(context(lane, mesh), held));
+  task.segment =
+      timed_segment("optimizer", Part::Optimizer, optimizer_seconds(context(lane, mesh), held));
   if (kernels_) {
     models::Op op;
     op.name = "optimizer";

@@ -69,8 +69,7 @@ double data_seconds(const BoundParts& b, const std::vector<int>& held) {
   double seconds = 0;
   for (const int index : held) {
     const models::Stage& stage = b.plan->stages[static_cast<std::size_t>(index)];
-    for (int i = 0; i < stage.layers; ++i)
-      seconds += (*b.data)[models::kind_at(s.model, stage, i)];
+    for (int i = 0; i < stage.layers; ++i) seconds += (*b.data)[models::kind_at(s.model, stage, i)];
   }
   return seconds * (b.facts->shares_gathers ? 1 : b.plan->microbatches);
 }
@@ -84,8 +83,8 @@ double copy_seconds(const BoundParts& b, std::size_t rank) {
     bytes += b.facts->moved[rank][i] * b.stages[static_cast<std::size_t>(held[i])]->activation;
   if (bytes <= 0) return 0;
   const auto& measured = s.profiles.front().to_host;
-  const double own = measured ? measured->rate.value
-                              : s.cluster.groups.front().device.host_bandwidth.value;
+  const double own =
+      measured ? measured->rate.value : s.cluster.groups.front().device.host_bandwidth.value;
   return bytes / (s.offload.bandwidth.value > 0 ? s.offload.bandwidth.value : own);
 }
 
@@ -94,8 +93,7 @@ double host_optimizer_seconds(const Scenario& s, const Plan& plan, const RankPar
   const models::OptimizerOffload& o = s.optimizer.offload;
   const double here = std::floor(o.subgroups * o.device_share);
   const double share = (o.subgroups - here) / o.subgroups;
-  const double devices =
-      std::min(s.cluster.groups.front().devices_per_node, plan.world_size);
+  const double devices = std::min(s.cluster.groups.front().devices_per_node, plan.world_size);
   return updated_parameters(s, held) * share * devices / o.cpu_rate;
 }
 
@@ -194,8 +192,8 @@ double step_seconds(const BoundParts& b, const std::vector<PassSeconds>& stages)
       const auto last = static_cast<std::size_t>(facts.placement.ranks.front().front());
       idle = std::max(idle, down[first] + up[first] + ends[last]);
     }
-    longest = std::max({longest, with_data(b, seconds, idle, data_seconds(b, ranks[r])),
-                        copy_seconds(b, r)});
+    longest = std::max(
+        {longest, with_data(b, seconds, idle, data_seconds(b, ranks[r])), copy_seconds(b, r)});
   }
   return longest;
 }
@@ -263,9 +261,9 @@ std::vector<double> layer_data_seconds(const CostContext& c) {
   const double weight = models::state_bytes(s).weight;
   const bool scatters = s.parallel.zero >= 3 || !s.stack.zero_all_reduce;
   const auto of = [&](double count, const models::DataGroups& groups) {
-    const double reduce =
-        scatters ? time(CollectiveOp::ReduceScatter, count * gradient, groups.shard)
-                 : time(CollectiveOp::AllReduce, count * gradient, groups.all);
+    const double reduce = scatters
+                              ? time(CollectiveOp::ReduceScatter, count * gradient, groups.shard)
+                              : time(CollectiveOp::AllReduce, count * gradient, groups.all);
     // Before the forward and before the backward.
     const double gathers =
         s.parallel.zero < 3 ? 0 : 2 * time(CollectiveOp::AllGather, count * weight, groups.shard);

@@ -19,9 +19,9 @@ struct Bound {
 /// Of a schedule, from its Program for few microbatches: what holds for more of them too.
 struct OrderFacts {
   Placement placement;
-  bool known = false;  ///< false: nothing is, the passes are others than F, B, W and BW
-  bool split = false;  ///< backward in two halves
-  bool alone = false;  ///< every stage is on one rank
+  bool known = false;           ///< false: nothing is, the passes are others than F, B, W and BW
+  bool split = false;           ///< backward in two halves
+  bool alone = false;           ///< every stage is on one rank
   bool shares_gathers = false;  ///< Program::gather_unit
   /// By rank and stage it holds: microbatches whose activations are there and never leave the
   /// device, at the moment when there are most of them. Zeros where the order depends on the stage
@@ -62,7 +62,7 @@ struct BoundParts {
   const LayerCosts* costs = nullptr;
   const OrderFacts* facts = nullptr;
   const std::vector<double>* data = nullptr;  ///< layer_data_seconds
-  std::vector<const StageFacts*> stages;  ///< by stage of the plan
+  std::vector<const StageFacts*> stages;      ///< by stage of the plan
 };
 
 /// Lower bounds on what `predict` says of the scenario, from the same segments. Time: for each rank
@@ -70,9 +70,9 @@ struct BoundParts {
 /// before its own and, where the backward is whole, before the backward of one through them (the
 /// bubble of Huang et al. 2019, section 2.3, with stages of any length); then what of the gradients
 /// is reduced after all passes, and the optimizer. Never less than a rank's data-parallel
-/// collectives or the copies of its activations to the host, one after another. Where stages are held by several ranks: the mean
-/// of the ranks' work. Memory: weights, gradients, states and runtime, and the activations that the
-/// order stores at one moment.
+/// collectives or the copies of its activations to the host, one after another. Where stages are
+/// held by several ranks: the mean of the ranks' work. Memory: weights, gradients, states and
+/// runtime, and the activations that the order stores at one moment.
 Bound lower_bound(const BoundParts& parts);
 /// Its memory alone.
 double least_bytes(const BoundParts& parts);

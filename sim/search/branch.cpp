@@ -290,7 +290,8 @@ double ExactOrders::least_bytes(const Scenario& s) {
     const CostContext context = cost_context(s, plan, plan.pipeline.front().device);
     BoundParts parts{&context, &plan, nullptr, facts.get(), nullptr, {}};
     StageTable stages;
-    for (const models::Stage& stage : plan.stages) parts.stages.push_back(stages.get(s, plan, stage));
+    for (const models::Stage& stage : plan.stages)
+      parts.stages.push_back(stages.get(s, plan, stage));
     return sim::least_bytes(parts);
   } catch (const base::Error&) {
     return 0;

@@ -37,7 +37,8 @@ class FactsCache {
 
  private:
   std::mutex mutex_;
-  std::map<std::tuple<std::string, int, int, int, double>, std::shared_ptr<const OrderFacts>> known_;
+  std::map<std::tuple<std::string, int, int, int, double>, std::shared_ptr<const OrderFacts>>
+      known_;
 };
 
 struct BoundedPoint {
@@ -60,8 +61,8 @@ class ExactOrders {
 
 struct BranchBounds {
   ExactOrders exact;
-  std::vector<BoundedPoint> points;     ///< those that divide
-  std::vector<std::vector<int>> cuts;   ///< layers by stage
+  std::vector<BoundedPoint> points;    ///< those that divide
+  std::vector<std::vector<int>> cuts;  ///< layers by stage
   const std::vector<int>& cut_of(const BoundedPoint& point) const;
 };
 

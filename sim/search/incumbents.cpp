@@ -28,8 +28,8 @@ bool better(const Candidate& a, const Candidate& b) {
 }
 
 Incumbents::Group Incumbents::group_of(const Layout& l) {
-  return {l.devices, l.order, l.tp,       l.cp,     l.pp,       l.ep,
-          l.etp,     l.sequence_parallel, l.micro, l.schedule, l.chunks, l.balanced};
+  return {l.devices,           l.order, l.tp,       l.cp,     l.pp,      l.ep, l.etp,
+          l.sequence_parallel, l.micro, l.schedule, l.chunks, l.balanced};
 }
 
 double Incumbents::threshold(const Layout& layout) const {

@@ -16,8 +16,8 @@ PassSeconds seconds_of(const CostContext& context, const Cost& cost) {
   const double loss = s.stack.scale_loss > 0 ? scale_loss_factor(s) : 1;
   const auto seconds = [&](Role role) {
     const PassCost pass = cost(role);
-    return loss * (s.moe.overlap ? pass.parts[static_cast<std::size_t>(Part::Compute)]
-                                 : pass.seconds);
+    return loss *
+           (s.moe.overlap ? pass.parts[static_cast<std::size_t>(Part::Compute)] : pass.seconds);
   };
   return {seconds(Role::Forward), seconds(Role::Backward), seconds(Role::Input),
           seconds(Role::Weight)};
@@ -38,8 +38,8 @@ LayerCosts layer_costs(const CostContext& context) {
   LayerCosts costs;
   for (const models::Layer& layer : s.model.kinds) {
     const auto of = [&](bool recomputed) {
-      return seconds_of(
-          context, [&](Role role) { return layer_cost(context, layer, recomputed, role); });
+      return seconds_of(context,
+                        [&](Role role) { return layer_cost(context, layer, recomputed, role); });
     };
     costs.layer.push_back({of(false), of(true)});
   }
@@ -50,8 +50,7 @@ LayerCosts layer_costs(const CostContext& context) {
   costs.head = end(true);
   for (int i = 0; i < s.model.prediction_layers; ++i) {
     costs.head += costs.layer[static_cast<std::size_t>(s.model.layers.back())][0];
-    costs.head +=
-        seconds_of(context, [&](Role role) { return prediction_cost(context, role); });
+    costs.head += seconds_of(context, [&](Role role) { return prediction_cost(context, role); });
   }
   costs.host = s.stack.microbatch_host.value;
   return costs;

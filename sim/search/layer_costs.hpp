@@ -27,7 +27,8 @@ struct LayerCosts {
 /// Where passes are paired (`moe.overlap`) only their kernels are counted: the rest may hide.
 LayerCosts layer_costs(const CostContext& context);
 
-/// Of a stage whose first `recomputed` layers run their forward again, on a rank of `chunks` stages.
+/// Of a stage whose first `recomputed` layers run their forward again, on a rank of `chunks`
+/// stages.
 PassSeconds stage_seconds(const LayerCosts& costs, const models::Model& model,
                           const models::Stage& stage, int recomputed, int chunks);
 

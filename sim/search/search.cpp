@@ -29,8 +29,7 @@ void check_searchable(const Scenario& s) {
   if (!s.modules.empty())
     refuse("model", "modules have layouts of their own: there is not one to search",
            "plan each module as a model of its own");
-  if (s.costs)
-    refuse("costs", "given stage times hold for one layout only", "leave out costs");
+  if (s.costs) refuse("costs", "given stage times hold for one layout only", "leave out costs");
   if (!s.schedule.file.empty())
     refuse("schedule.file", "an order from a file fits one layout only", "name a schedule");
 }

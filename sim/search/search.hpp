@@ -19,8 +19,8 @@ enum class Objective : std::uint8_t { Time, Cost, Energy };
 /// What an answer must stay below; 0: no limit.
 struct SearchLimits {
   double memory_bytes = 0;  ///< a device; 0: kNearlyFull of it, above which real runs slow down
-  double run_seconds = 0;  ///< of the run's tokens
-  double run_money = 0;    ///< USD of the run
+  double run_seconds = 0;   ///< of the run's tokens
+  double run_money = 0;     ///< USD of the run
 };
 
 struct SearchOptions {
@@ -52,7 +52,8 @@ struct SearchCounts {
 };
 
 /// Steps of memory that an answer looks beyond its limit.
-inline constexpr std::array<double, 3> kMoreMemory{1.25, 2, std::numeric_limits<double>::infinity()};
+inline constexpr std::array<double, 3> kMoreMemory{1.25, 2,
+                                                   std::numeric_limits<double>::infinity()};
 
 struct SearchAnswer {
   /// Best first; of layouts that differ in recomputation, ZeRO, offloading or the optimizer's place

@@ -39,12 +39,10 @@ std::vector<std::string> flushing_schedules() {
   std::vector<std::string> names;
   for (const Schedule& schedule : schedules()) {
     const models::ScheduleTraits& traits = *models::schedule_traits(schedule.name);
-    constexpr std::uint32_t kOwn =
-        models::kTakesSlices | models::kTakesSkip | models::kTakesPools;
+    constexpr std::uint32_t kOwn = models::kTakesSlices | models::kTakesSkip | models::kTakesPools;
     constexpr std::array<std::string_view, 7> kOthers{
         "forward-only", "roundpipe", "januspipe", "vocab-1", "vocab-2", "interlaced", "pulse"};
-    const bool other =
-        std::find(kOthers.begin(), kOthers.end(), schedule.name) != kOthers.end();
+    const bool other = std::find(kOthers.begin(), kOthers.end(), schedule.name) != kOthers.end();
     if (!traits.asynchronous && (traits.takes & kOwn) == 0 && !other)
       names.emplace_back(schedule.name);
   }
@@ -74,8 +72,7 @@ void vary_degrees(const Scenario& s, SearchSpace& space) {
   const int layers = static_cast<int>(s.model.layers.size());
   // Ends of the pipeline may count as a layer each: 126 layers on 128 stages.
   for (const int d : divisors(devices, devices)) {
-    if (heads % d == 0 && d <= 8 * s.cluster.groups.front().devices_per_node)
-      space.tp.push_back(d);
+    if (heads % d == 0 && d <= 8 * s.cluster.groups.front().devices_per_node) space.tp.push_back(d);
     if (d <= layers + 2) space.pp.push_back(d);
   }
   space.cp = {1};
@@ -107,8 +104,8 @@ SearchSpace search_space(const Scenario& s, bool full) {
   add_once(space.chunks, s.schedule.chunks);
   space.balanced = {false, true};
   space.recompute = {{Recompute::None, 0}, {Recompute::Selective, 0}, {Recompute::Full, 0}};
-  for (const int percent : full ? std::vector<int>{10, 25, 40, 50, 60, 75, 90}
-                                : std::vector<int>{25, 50, 75})
+  for (const int percent :
+       full ? std::vector<int>{10, 25, 40, 50, 60, 75, 90} : std::vector<int>{25, 50, 75})
     space.recompute.push_back({Recompute::Blockwise, percent});
   add_once(space.recompute, way_of(s));
   space.zero = {0, 1, 2, 3};
@@ -124,10 +121,10 @@ SearchSpace search_space(const Scenario& s, bool full) {
 double combinations(const SearchSpace& space) {
   double product = 1;
   for (const std::size_t size :
-       {space.devices.size(), space.order.size(), space.tp.size(), space.cp.size(),
-        space.pp.size(), space.ep.size(), space.etp.size(), space.sequence_parallel.size(),
-        space.micro.size(), space.schedule.size(), space.chunks.size(), space.balanced.size(),
-        space.recompute.size(), space.zero.size(), space.offload.size(), space.optimizer.size()})
+       {space.devices.size(), space.order.size(), space.tp.size(), space.cp.size(), space.pp.size(),
+        space.ep.size(), space.etp.size(), space.sequence_parallel.size(), space.micro.size(),
+        space.schedule.size(), space.chunks.size(), space.balanced.size(), space.recompute.size(),
+        space.zero.size(), space.offload.size(), space.optimizer.size()})
     product *= static_cast<double>(size);
   return product;
 }

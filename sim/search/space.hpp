@@ -57,8 +57,8 @@ struct Layout {
 /// the scenario. `full`: those too, and all schedules that flush.
 SearchSpace search_space(const models::Scenario& scenario, bool full);
 
-/// "pp=1,2,4" (layers=stack,balanced; recompute=none,blockwise-50): replaces the values of a dimension. base::Error names the dimensions, or what a
-/// value of one looks like.
+/// "pp=1,2,4" (layers=stack,balanced; recompute=none,blockwise-50): replaces the values of a
+/// dimension. base::Error names the dimensions, or what a value of one looks like.
 void vary(SearchSpace& space, const models::Scenario& scenario, const std::string& text);
 
 /// How many combinations there are, whether they divide or not.

@@ -17,7 +17,8 @@ namespace {
 using models::OptimizerDevice;
 using models::Recompute;
 
-[[noreturn]] void refuse(const std::string& text, const std::string& what, const std::string& hint) {
+[[noreturn]] void refuse(const std::string& text, const std::string& what,
+                         const std::string& hint) {
   throw base::Error("--vary " + text, what, hint);
 }
 
@@ -34,11 +35,11 @@ std::vector<std::string> values_of(const std::string& text, std::size_t begin) {
 std::int64_t integer(const std::string& text, const std::string& value, std::int64_t least,
                      std::int64_t most) {
   std::int64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(value.data(), value.data() + value.size(), number);
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < least || number > most)
-    refuse(text, base::quote(value) + " is no whole number of " + std::to_string(least) + " to " +
-                     std::to_string(most),
+    refuse(text,
+           base::quote(value) + " is no whole number of " + std::to_string(least) + " to " +
+               std::to_string(most),
            "for example " + text.substr(0, text.find('=')) + "=" + std::to_string(least));
   return number;
 }
@@ -67,7 +68,8 @@ T named(const std::string& text, const std::string& value,
   refuse(text, base::quote(value) + " is none of " + valid, "one of them");
 }
 
-constexpr std::array<std::pair<std::string_view, bool>, 2> kFlags{{{"false", false}, {"true", true}}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> kFlags{
+    {{"false", false}, {"true", true}}};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kCuts{
     {{"stack", false}, {"balanced", true}}};
 constexpr std::array<std::pair<std::string_view, OptimizerDevice>, 2> kDevices{
@@ -125,9 +127,8 @@ void vary(SearchSpace& space, const models::Scenario& s, const std::string& text
   } else if (key == "zero") {
     set(space.zero, count(0, 3));
   } else if (key == "schedule") {
-    set(space.schedule, [&](const std::string& v) {
-      return std::string(find_schedule(v, "--vary " + text).name);
-    });
+    set(space.schedule,
+        [&](const std::string& v) { return std::string(find_schedule(v, "--vary " + text).name); });
   } else if (key == "recompute") {
     set(space.recompute, [&](const std::string& v) { return recompute_way(text, v); });
   } else if (key == "sequence_parallel") {

@@ -11,8 +11,8 @@ using namespace paceline;
 
 void BM_plan(benchmark::State& state, const char* scenario, std::vector<std::string> set,
              bool full) {
-  const models::Scenario s = models::read_scenario_file(
-      std::string(PACELINE_SOURCE) + "/scenarios/" + scenario, set);
+  const models::Scenario s =
+      models::read_scenario_file(std::string(PACELINE_SOURCE) + "/scenarios/" + scenario, set);
   const sim::SearchSpace space = sim::search_space(s, full);
   sim::SearchOptions options;
   options.threads = 1;

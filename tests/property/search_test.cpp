@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The planner's bounds never exceed what the engine says, and its answer is that of trying
 // everything.
+#include "sim/search/search.hpp"
+
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -10,7 +12,6 @@
 #include "sim/predict.hpp"
 #include "sim/search/branch.hpp"
 #include "sim/search/incumbents.hpp"
-#include "sim/search/search.hpp"
 #include "tests/scenario_of.hpp"
 
 using namespace paceline;
@@ -20,7 +21,8 @@ namespace {
 
 constexpr std::array<const char*, 6> kJobs{
     // Stacks with and without overlap of gradients, several kinds of layers, slow networks.
-    "model: {hidden: 2048, layers: 18, heads: 16, vocab: 50000}\ncluster: {preset: dgx-a100, nodes: "
+    "model: {hidden: 2048, layers: 18, heads: 16, vocab: 50000}\ncluster: {preset: dgx-a100, "
+    "nodes: "
     "2}\nstack: megatron-2021-04\nbatch: {global: 96, micro: 1, sequence: 1024}\nprecision: fp16\n",
     "model: {preset: llama-3.1-8b}\ncluster: {preset: dgx-h100, nodes: 2}\nstack: nemo-25.02\n"
     "batch: {global: 64, micro: 1, sequence: 8192}\n",
@@ -107,8 +109,8 @@ TEST_CASE("no layout is faster or smaller than its bound", "[search]") {
   base::Rng rng(5);
   int compared = 0, close = 0;
   for (int asked = 0; asked < 12000 && compared < 200; ++asked) {
-    const models::Scenario job = tests::scenario_of(kJobs[static_cast<std::size_t>(
-        rng.below(kJobs.size()))]);
+    const models::Scenario job =
+        tests::scenario_of(kJobs[static_cast<std::size_t>(rng.below(kJobs.size()))]);
     sim::SearchSpace space = sim::search_space(job, true);
     sim::vary(space, job, "order=tp-cp-ep-dp-pp,dp-tp-cp-ep-pp,tp-pp-cp-ep-dp");
     const PointLayout layout = random_layout(rng, space);
@@ -122,8 +124,8 @@ TEST_CASE("no layout is faster or smaller than its bound", "[search]") {
       INFO(job.model.name << " tp " << layout.tp << " cp " << layout.cp << " pp " << layout.pp
                           << " x " << layout.chunks << " micro " << layout.micro << " "
                           << layout.schedule << " zero " << layout.zero << " recompute "
-                          << to_text(layout.recompute) << " offload " << layout.offload
-                          << " order " << layout.order);
+                          << to_text(layout.recompute) << " offload " << layout.offload << " order "
+                          << layout.order);
       CHECK(bound.seconds <= result.step_time * (1 + 1e-9));
       CHECK(bound.bytes <= fullest_rank(result) * (1 + 1e-9));
       if (bound.seconds > 0.8 * result.step_time) ++close;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "reports/search.hpp"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -6,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "models/scenario/set_values.hpp"
-#include "reports/search.hpp"
 #include "sim/lower/pass_cost.hpp"
 #include "sim/predict.hpp"
 #include "sim/search/search.hpp"
@@ -129,7 +130,8 @@ TEST_CASE("A search says which limit leaves nothing", "[search]") {
   options.objective = sim::Objective::Energy;
   const sim::SearchAnswer cut = sim::search(base, space, options);
   CHECK(!cut.proven);
-  const auto report = reports::make_search_report(base, {}, options, cut, "paceline plan test.yaml");
+  const auto report =
+      reports::make_search_report(base, {}, options, cut, "paceline plan test.yaml");
   CHECK_THAT(reports::search_text(report, {}), Contains("not proven"));
   CHECK_THAT(reports::search_json(report), Contains("\"proven\": false"));
 }
@@ -146,9 +148,9 @@ TEST_CASE("What a search cannot do is one line", "[search]") {
   CHECK_THROWS_WITH(sim::vary(space, base, "order=tp-pp"), Contains("innermost first"));
   CHECK_THROWS_WITH(sim::vary(space, base, "offload=2"), Contains("0 to 1"));
   CHECK_THROWS_WITH(sim::vary(space, base, "speed=2"), Contains("one of devices, tp"));
-  CHECK_THROWS_WITH(sim::search(tests::small_gpt("costs: {forward: 1 ms, input_gradient: 1 ms}"),
-                                space, {}),
-                    Contains("given stage times"));
+  CHECK_THROWS_WITH(
+      sim::search(tests::small_gpt("costs: {forward: 1 ms, input_gradient: 1 ms}"), space, {}),
+      Contains("given stage times"));
   sim::vary(space, base, "tp=3");
   CHECK_THROWS_WITH(sim::search(base, space, {}), Contains("no layout of the space divides"));
   sim::SearchOptions options;
