@@ -118,7 +118,7 @@ void check_context(const Scenario& s) {
   check_order(s);
   const ContextTraits& traits = s.parallel.context.method->traits;
   for (const Layer& layer : s.model.kinds) {
-    if (traits.heads) check_dealt_heads(s, layer.attention);
+    if (traits.heads) check_dealt_heads(s, core_of(layer.attention));
     if (s.parallel.context.method == context_method("distflash") && !layer.attention.causal) {
       throw Error(where(s, "parallel.context"), "distflash needs causal attention",
                   "ring or ulysses");
@@ -159,12 +159,60 @@ void check_documents(const Scenario& s) {
     refuse("chunks need causal attention", "another packing");
 }
 
+/// Schedules with passes of their own for the vocabulary cut head and loss another way.
+void check_loss_chunks(const Scenario& s) {
+  if (s.loss_chunks == 1) return;
+  const std::string& name = s.schedule.name;
+  if (name.starts_with("vocab") || name == "interlaced")
+    throw Error(where(s, "loss_chunks"), name + " has vocabulary passes of its own",
+                "loss_chunks: 1, or another schedule");
+  if (s.frozen) throw Error(where(s, "loss_chunks"), "the module with the head is frozen", "1");
+  const std::int64_t tokens = s.batch.micro * s.batch.sequence / s.parallel.cp;
+  if (s.loss_chunks > tokens)
+    throw Error(where(s, "loss_chunks"),
+                std::to_string(s.loss_chunks) + " pieces of " + std::to_string(tokens) + " tokens",
+                "at most one piece a token");
+}
+
+/// Samples are whole models on ranks side by side.
+void check_samples(const Scenario& s) {
+  if (!s.batch.samples) return;
+  const auto refuse = [&](const std::string& what, const std::string& fix) {
+    throw Error(where(s, "batch.samples"), what, fix);
+  };
+  if (s.parallel.pp > 1) refuse("samples go through one stage", "parallel.pp: 1");
+  if (s.jitter) refuse("samples and jitter cannot both vary a step", "one of them");
+  if (s.costs) refuse("given costs do not know the length of a sample", "leave out costs");
+  if (s.outer) refuse("samples and outer are not combined", "one of them");
+  if (s.foreign.pieces > 0) refuse("samples leave no gaps for foreign work", "one of them");
+  if (has_experts(s.model)) refuse("experts need all ranks in step", "a dense model");
+  if (s.parallel.tp > 1 && s.parallel.order.front() != "tp")
+    refuse("the ranks of a sample must be neighbours", "parallel.order: tp-cp-ep-dp-pp");
+  if (s.batch.samples->degrees.back() < s.parallel.cp)
+    refuse("the largest degree is below cp = " + std::to_string(s.parallel.cp),
+           "a degree for samples of batch.sequence, at least cp");
+  if (s.batch.micro > 1) refuse("every sample is a microbatch", "batch.micro: 1");
+  if (s.cluster.groups.size() > 1 || !s.cluster.fabric.sites.empty())
+    refuse("samples need nodes of one kind and one site", "a cluster of one kind");
+  const std::int64_t pieces = std::max(1, s.parallel.context.order->pieces);
+  must_divide(s, "batch.sequence", pieces * s.batch.samples->degrees.back(), s.batch.sequence,
+              "tokens of the longest sample");
+  const std::int64_t pool = std::int64_t{s.parallel.cp} * s.parallel.dp;
+  for (const int degree : s.batch.samples->degrees)
+    if (pool % degree != 0)
+      refuse("degree " + std::to_string(degree) + " does not divide the " + std::to_string(pool) +
+                 " ranks of cp * dp",
+             "degrees " + divisors(pool));
+}
+
 void check_batch(const Scenario& s) {
   must_divide(s, "parallel.dp", s.parallel.dp, s.batch.global, "sequences of batch.global");
   must_divide(s, "batch.micro", s.batch.micro, s.batch.global / s.parallel.dp,
               "sequences of a replica (batch.global / dp)");
   check_context(s);
   check_documents(s);
+  check_samples(s);
+  check_loss_chunks(s);
   if (s.parallel.sequence_parallel) {
     must_divide(s, "parallel.tp", s.parallel.tp, s.batch.sequence / s.parallel.cp,
                 "tokens of a rank");

@@ -138,6 +138,16 @@ std::int64_t layer_scales(const Model& model, const Layer& layer) {
 
 }  // namespace
 
+Attention core_of(const Attention& a) {
+  if (!a.absorbed) return a;
+  Attention core = a;
+  core.kind = AttentionKind::Heads;
+  core.kv_heads = 1;
+  core.head_dim = a.kv_rank + a.rope_dim;
+  core.value_dim = a.kv_rank;
+  return core;
+}
+
 bool has_experts(const Model& model) {
   return std::any_of(model.kinds.begin(), model.kinds.end(),
                      [](const Layer& layer) { return layer.experts.count > 0; });

@@ -34,6 +34,9 @@ struct Attention {
   std::int64_t subsequences = 1;
   QkNorm qk_norm = QkNorm::None;
   // MLA
+  /// Queries take in the up-projection of the keys, outputs that of the values: every head attends
+  /// to the latent itself (DeepSeek-V2, arXiv 2405.04434, section 2.1.2).
+  bool absorbed = false;
   std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0, nope_dim = 0;
   // Linear
   std::int64_t key_heads = 0, value_heads = 0, conv = 0;
@@ -97,6 +100,10 @@ struct Model {
   /// what the config leaves out or was assumed: shown as assumptions
   std::vector<std::string> notes;
 };
+
+/// What the attention kernel computes of a layer: absorbed latent attention is that of one key head
+/// as wide as the latent.
+Attention core_of(const Attention& attention);
 
 bool has_experts(const Model& model);
 /// Parameters of the routed experts of one layer: those that expert parallelism deals out.

@@ -33,6 +33,18 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
         "and with every transfer alone",
         "--engine reference, without jitter; execute runs plain models");
   }
+  if (plan.meshes.front().first_rank > 0 && (options.network || options.kernels)) {
+    throw base::Error(
+        models::where(s_, "model"),
+        "ranks that do not begin with the cluster are timed with every transfer alone",
+        "--engine reference, or first_rank: 0");
+  }
+  if (options.kernels && s_.parallel.ep * s_.parallel.etp > 1) {
+    throw base::Error(models::where(s_, "parallel.ep"),
+                      "experts over several ranks are not executed: their exchanges have no form "
+                      "that runs",
+                      "ep: 1 and etp: 1");
+  }
   ready_ = s_.schedule.dispatch.policy == models::Dispatch::Ready;
   if (ready_ && parts_.front().fsdp && !s_.costs) {
     throw base::Error(models::where(s_, "schedule.dispatch"),
