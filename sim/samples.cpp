@@ -183,7 +183,7 @@ void take_breakdown(const SampledSteps& sampled, double mean, double tail, Resul
       result.breakdown[i] *= share;
     others += result.breakdown[i];
   }
-  const double idle = sampled.makespan - sampled.busy;
+  const double idle = std::max(0.0, sampled.makespan - sampled.busy);
   result.breakdown[static_cast<std::size_t>(Part::Bubble)] = idle;
   result.breakdown[static_cast<std::size_t>(Part::Compute)] = mean - idle - others;
 }
@@ -271,7 +271,8 @@ void take_samples(const Scenario& s, Prediction& p) {
   result.model_flops = sampled.flops;
   result.mfu = sampled.flops / (peak * mean);
   result.hfu = result.mfu * executed;
-  result.bubble_makespan = result.bubble_longest_stage = 1 - sampled.busy / sampled.makespan;
+  result.bubble_makespan = result.bubble_longest_stage =
+      std::max(0.0, 1 - sampled.busy / sampled.makespan);
   result.assumptions.push_back(
       "samples hold " +
       base::format_fixed(

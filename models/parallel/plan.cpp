@@ -186,8 +186,14 @@ void check_samples(const Scenario& s) {
   if (s.outer) refuse("samples and outer are not combined", "one of them");
   if (s.foreign.pieces > 0) refuse("samples leave no gaps for foreign work", "one of them");
   if (has_experts(s.model)) refuse("experts need all ranks in step", "a dense model");
-  if (s.parallel.tp > 1 && s.parallel.order.front() != "tp")
+  const auto place = [&](const char* axis) {
+    return std::find(s.parallel.order.begin(), s.parallel.order.end(), axis);
+  };
+  if (place("tp") > place("cp") || place("cp") > place("dp"))
     refuse("the ranks of a sample must be neighbours", "parallel.order: tp-cp-ep-dp-pp");
+  const ScheduleTraits* schedule = schedule_traits(s.schedule.name);
+  if ((schedule != nullptr && schedule->asynchronous) || !s.optimizer.norm_barrier)
+    refuse("samples need steps that end", "a schedule that flushes, with a norm barrier");
   if (s.batch.samples->degrees.back() < s.parallel.cp)
     refuse("the largest degree is below cp = " + std::to_string(s.parallel.cp),
            "a degree for samples of batch.sequence, at least cp");

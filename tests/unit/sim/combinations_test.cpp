@@ -35,7 +35,7 @@ std::string paired_experts(const std::string& more = "") {
          more;
 }
 
-double sent(const Prediction& p, Stream stream) {
+double bytes_sent(const Prediction& p, Stream stream) {
   return p.result.traffic_bytes[static_cast<std::size_t>(stream)];
 }
 
@@ -57,19 +57,19 @@ TEST_CASE("experts of a module are exchanged beside its other microbatches", "[c
   };
   CHECK(pairs(plain) == 0);
   CHECK(pairs(paired) > 0);
-  CHECK(sent(paired, Stream::Ep) == Approx(sent(plain, Stream::Ep)));
+  CHECK(bytes_sent(paired, Stream::Ep) == Approx(bytes_sent(plain, Stream::Ep)));
 }
 
 TEST_CASE("codecs act on the gradients and messages of modules", "[combinations]") {
   const Prediction plain = predict(scenario_of(experts_in_modules()));
   const Prediction data =
       predict(scenario_of(experts_in_modules("compression: [{group: dp, codec: int8}]\n")));
-  CHECK(sent(data, Stream::Dp) < sent(plain, Stream::Dp));
-  CHECK(sent(data, Stream::PpDown) == sent(plain, Stream::PpDown));
+  CHECK(bytes_sent(data, Stream::Dp) < bytes_sent(plain, Stream::Dp));
+  CHECK(bytes_sent(data, Stream::PpDown) == bytes_sent(plain, Stream::PpDown));
   const Prediction stages =
       predict(scenario_of(experts_in_modules("compression: [{group: pp, codec: int8}]\n")));
-  CHECK(sent(stages, Stream::PpDown) < sent(plain, Stream::PpDown));
-  CHECK(sent(stages, Stream::Dp) == sent(plain, Stream::Dp));
+  CHECK(bytes_sent(stages, Stream::PpDown) < bytes_sent(plain, Stream::PpDown));
+  CHECK(bytes_sent(stages, Stream::Dp) == bytes_sent(plain, Stream::Dp));
 }
 
 TEST_CASE("engines that share links take pairs of a schedule, not modules or pairs of exchanges",
