@@ -37,7 +37,7 @@ double matrix_parameters(const Model& model, const Layer& layer) {
            kr * heads * static_cast<double>(a.nope_dim + a.value_dim) + v * h;
   }
   const double kv = static_cast<double>(a.kv_heads * a.head_dim);
-  return mlp + h * (q + 2 * kv) + v * h;
+  return mlp + h * (q + 2 * kv) + v * h + (layer.joins_skip ? 2 * h * h : 0);
 }
 
 /// Largest weight of a layer on a rank: its gradient exists in a buffer of its own before it joins
@@ -137,8 +137,9 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
   const double e = shape.element;
   const RecomputeParts& again = s.recompute_parts;
   // Inputs and outputs of both norms: of norms that run again the inputs alone.
-  const double outside =
-      e * (again.norms ? 2 : 4) * h + masks + (again.norms ? 0 : eager_norm * e / 2);
+  // And of a skip connection both tensors that are joined.
+  const double outside = e * ((again.norms ? 2 : 4) + (layer.joins_skip ? 2 : 0)) * h + masks +
+                         (again.norms ? 0 : eager_norm * e / 2);
   const double kv_heads = std::max(static_cast<double>(a.kv_heads) / t, 1.0);
   const double kv =
       (a.kind == AttentionKind::Latent ? static_cast<double>(a.heads) / t : kv_heads) *
@@ -179,7 +180,7 @@ double weight_gradient_bytes(const Scenario& s, const Layer& layer) {
   const double v = static_cast<double>(a.heads * a.value_dim) / t;
   const double gate = layer.mlp.gated ? 2 : 1;
   const double ffn = static_cast<double>(layer.mlp.width) / t;
-  const double outside = 4 * h / (shape.sequence_parallel ? t : 1);
+  const double outside = (layer.joins_skip ? 7 : 4) * h / (shape.sequence_parallel ? t : 1);
   const double dense = shape.element * shape.tokens * (outside + q + 2 * kv + v + (gate + 1) * ffn);
   if (layer.experts.count == 0) return dense;
   // Inputs and output gradients of both products of the experts.

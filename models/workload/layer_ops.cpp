@@ -122,6 +122,8 @@ void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer
   const Widths w = widths(layer.attention, b.t());
   const Elements norm = b.rows_outside(norm_kernel(model), h);
   const Elements sum = b.rows_outside("triad", h);
+  if (layer.joins_skip)
+    b.gemm("skip join", Phase::Forward, b.outside(1), h, 2 * h, shape.precision);
   if (mixes_tokens(layer)) {
     b.stream("norm 1", Phase::Forward, norm_bytes(b, true) * b.outside(h), norm);
     enter_forward(b, h, "gather X");
@@ -169,6 +171,11 @@ void append_backward(std::vector<Op>& ops, const Model& model, const Layer& laye
     rotary(b, model, layer.attention, Phase::Input);
     projections_backward(b, model, layer.attention);
     b.stream("norm 1", Phase::Input, norm_bytes(b, false) * b.outside(h), norm);
+  }
+  if (layer.joins_skip) {
+    b.gemm("skip join dX", Phase::Input, b.outside(1), 2 * h, h, shape.precision);
+    b.gemm("skip join dW", Phase::Weight, 2 * h, h, b.outside(1), shape.precision);
+    b.stream("add skip gradients", Phase::Input, 6 * b.outside(h));
   }
   b.stream("fp8 casts", Phase::Input, fp8_cast_bytes(b, model, layer, false), true);
   accumulate(b, model, layer);

@@ -67,8 +67,11 @@ struct Layer {
   Attention attention;
   Mlp mlp;  ///< dense part; may stand beside experts
   Experts experts;
-  int norms = 2;                      ///< full-width norms of the block
-  bool parallel = false;              ///< attention and MLP read the same input
+  int norms = 2;          ///< full-width norms of the block
+  bool parallel = false;  ///< attention and MLP read the same input
+  /// It also reads the output of the layer that lies as far from the beginning as it from the end:
+  /// a projection of both to one comes first (U-ViT, arXiv 2209.12152, section 3.1).
+  bool joins_skip = false;
   std::int64_t extra_parameters = 0;  ///< small named leftovers a family has (gates, scales)
   bool operator==(const Layer&) const = default;
 };
@@ -100,6 +103,10 @@ struct Model {
   /// what the config leaves out or was assumed: shown as assumptions
   std::vector<std::string> notes;
 };
+
+/// Skip connections over the boundary behind the first `below` layers: each of them is a tensor
+/// that crosses it, unless its two ends share a device.
+std::int64_t skips_over(const Model& model, std::int64_t below);
 
 /// What the attention kernel computes of a layer: absorbed latent attention is that of one key head
 /// as wide as the latent.

@@ -127,6 +127,13 @@ Model read_fields(base::Fields& f, ModelUse use) {
   layer.parallel = f.flag("parallel", false);
   model.kinds = {layer};
   model.layers.assign(static_cast<std::size_t>(layers), 0);
+  if (f.flag("skips", false)) {
+    if (given) f.fail("skips", "experts and skip connections are not combined", "one of them");
+    Layer joined = layer;
+    joined.joins_skip = true;
+    model.kinds.push_back(joined);
+    std::fill(model.layers.begin() + (layers + 1) / 2, model.layers.end(), 1);
+  }
   if (!given) return model;
   Layer sparse = layer;
   sparse.experts = given->experts;
