@@ -9,11 +9,13 @@
 #include "base/table.hpp"
 #include "base/text.hpp"
 #include "models/compression/codec.hpp"
+#include "models/context/method.hpp"
 #include "models/hardware/fabric.hpp"
 #include "models/money/provider.hpp"
 #include "models/scenario/set.hpp"
 #include "models/scenario/stack.hpp"
 #include "models/scenario/system.hpp"
+#include "models/workload/dispatchers/dispatcher.hpp"
 #include "models/workload/model.hpp"
 #include "reports/schedule_sample.hpp"
 #include "sim/convergence/experiment.hpp"
@@ -266,6 +268,12 @@ constexpr Kind kKinds[] = {
      [] { return models::spec_names("stack"); }, &stack_entry},
     {"codecs", "codec", "what makes messages smaller, and what it costs", &codec_names,
      &codec_entry},
+    {"dispatchers", "dispatcher", "how tokens reach their experts, `moe: {dispatcher: NAME}`",
+     [] { return names_of(models::detail::dispatcher_kinds()); },
+     [](const std::string& name) { return entry_of(models::detail::dispatcher_kinds(), name); }},
+    {"context-methods", "context method", "how ranks share attention, `parallel: {context: NAME}`",
+     [] { return names_of(models::context_methods()); },
+     [](const std::string& name) { return entry_of(models::context_methods(), name); }},
     {"sets", "set", "published measurements that `paceline validate` compares with",
      &models::set_names, &set_entry},
     {"systems", "system", "published systems that `paceline validate systems` compares with",

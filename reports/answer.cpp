@@ -149,6 +149,15 @@ std::string describe_machine(const models::Cluster& cluster) {
 }
 
 std::string describe_recompute(const models::Scenario& scenario) {
+  if (scenario.recompute_parts.any()) {
+    std::string parts = scenario.recompute == models::Recompute::Selective ? "core" : "";
+    const auto add = [&](bool on, const char* name) {
+      if (on) parts += (parts.empty() ? "" : ", ") + std::string(name);
+    };
+    add(scenario.recompute_parts.norms, "norms");
+    add(scenario.recompute_parts.activation, "activation");
+    return parts;
+  }
   switch (scenario.recompute) {
     case models::Recompute::None:
       return "none";

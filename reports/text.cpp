@@ -114,16 +114,21 @@ std::string estimate_text(const sim::Estimate& e) {
   return value;
 }
 
-void distribution(Lines& lines, const sim::StepDistribution& d, const TextStyle& style) {
-  const std::string steps = std::to_string(d.repetitions) +
-                            (d.repetitions == 1 ? " step" : " steps") + " with jitter, seed " +
-                            std::to_string(d.seed);
-  lines.push_back(paint("Jitter     ", Ink::Bold, style) + "mean " + estimate_text(d.mean) + ", " +
-                  steps);
+/// Steps under jitter, beside an answer without it; or of sampled documents or samples, whose mean
+/// is the answer.
+void distribution(Lines& lines, const Answer& a, const sim::StepDistribution& d,
+                  const TextStyle& style) {
+  const bool lengths = a.batch.documents || a.batch.samples;
+  const std::string steps =
+      std::to_string(d.repetitions) + (d.repetitions == 1 ? " step" : " steps") +
+      (lengths ? " sampled" : " with jitter") + ", seed " + std::to_string(d.seed);
+  lines.push_back(paint(lengths ? "Lengths    " : "Jitter     ", Ink::Bold, style) + "mean " +
+                  estimate_text(d.mean) + ", " + steps);
   const std::string indent(kLabel, ' ');
   for (const auto& [name, e] : {std::pair{"p50", &d.p50}, {"p95", &d.p95}, {"p99", &d.p99}})
     lines.push_back(indent + name + "  " + estimate_text(*e));
-  lines.push_back(indent + "in brackets: 95 % confidence; everything else here is without jitter");
+  lines.push_back(indent + "in brackets: 95 % confidence" +
+                  (lengths ? "" : "; everything else here is without jitter"));
   lines.emplace_back();
 }
 
@@ -337,7 +342,7 @@ std::string to_text(const Answer& answer, const TextStyle& style) {
   Lines lines;
   heading(lines, answer, style);
   speed(lines, answer, style);
-  if (answer.result.distribution) distribution(lines, *answer.result.distribution, style);
+  if (answer.result.distribution) distribution(lines, answer, *answer.result.distribution, style);
   time_table(lines, answer, style);
   memory(lines, answer, style);
   traffic(lines, answer, style);

@@ -82,7 +82,7 @@ void check_slices(const models::Scenario& scenario, const Program& program) {
 
 /// A schedule with a pass R recomputes whole stages by itself.
 void check_recompute(const models::Scenario& scenario, const Program& program) {
-  if (scenario.recompute == models::Recompute::None) return;
+  if (scenario.recompute == models::Recompute::None && !scenario.recompute_parts.any()) return;
   for (const Pass& pass : program.passes) {
     if (pass.name != "R") continue;
     throw base::Error(models::where(scenario, "recompute"),

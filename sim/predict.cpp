@@ -18,6 +18,7 @@
 #include "sim/measure_network.hpp"
 #include "sim/money.hpp"
 #include "sim/outer/add_outer.hpp"
+#include "sim/samples.hpp"
 #include "sim/steady.hpp"
 
 namespace paceline::sim {
@@ -103,6 +104,10 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
     throw base::Error(models::where(scenario, "batch.documents"),
                       "only the reference engine samples documents", "use --engine reference");
   }
+  if (scenario.batch.samples && options.engine != Engine::Reference) {
+    throw base::Error(models::where(scenario, "batch.samples"),
+                      "only the reference engine samples lengths", "use --engine reference");
+  }
   if (!scenario.compression.empty() && options.engine != Engine::Reference) {
     throw base::Error(models::where(scenario, "compression"),
                       "only the reference engine times codecs",
@@ -172,6 +177,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
                         scenario.jitter->seed);
   }
   if (scenario.batch.documents) sample_documents(scenario, options, engine, p);
+  if (scenario.batch.samples) take_samples(scenario, p);
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   if (scenario.outer) add_outer(scenario, p);
   if (options.energy) {

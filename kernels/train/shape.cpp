@@ -50,6 +50,7 @@ void check_layer(const Scenario& s, const models::Layer& layer) {
     const char* what;
   } limits[] = {
       {a.kind != models::AttentionKind::Heads, "latent or linear attention"},
+      {layer.joins_skip, "skip connections"},
       {a.window > 0 && a.window < s.batch.sequence, "a sliding window"},
       {a.output_gate || a.shared_kv || a.reuses_kv || a.sinks, "gates, sinks or shared keys"},
       {a.qk_norm != models::QkNorm::None, "norms of queries and keys"},

@@ -118,6 +118,14 @@ std::vector<Window> sample_windows(const Documents& documents, std::int64_t wind
   return {};
 }
 
+std::vector<std::int64_t> sample_lengths(const Documents& documents, std::int64_t count,
+                                         std::uint64_t step) {
+  Source source(documents, step);
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(count));
+  for (std::int64_t& length : lengths) length = source.next();
+  return lengths;
+}
+
 std::int64_t tokens_of(const Window& window) {
   std::int64_t sum = 0;
   for (const Run& run : window) sum += run.tokens();

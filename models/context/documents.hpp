@@ -45,6 +45,10 @@ using Window = std::vector<Run>;
 std::vector<Window> sample_windows(const Documents& documents, std::int64_t windows,
                                    std::int64_t tokens, std::uint64_t step);
 
+/// The first documents of one step, unpacked.
+std::vector<std::int64_t> sample_lengths(const Documents& documents, std::int64_t count,
+                                         std::uint64_t step);
+
 std::int64_t tokens_of(const Window& window);
 /// Of the windows' masks together.
 std::int64_t twice_area(const Window& window, const Mask& mask);

@@ -37,7 +37,7 @@ double matrix_parameters(const Model& model, const Layer& layer) {
            kr * heads * static_cast<double>(a.nope_dim + a.value_dim) + v * h;
   }
   const double kv = static_cast<double>(a.kv_heads * a.head_dim);
-  return mlp + h * (q + 2 * kv) + v * h;
+  return mlp + h * (q + 2 * kv) + v * h + (layer.joins_skip ? 2 * h * h : 0);
 }
 
 /// Largest weight of a layer on a rank: its gradient exists in a buffer of its own before it joins
@@ -99,6 +99,12 @@ StateBytes state_bytes(const Scenario& s) {
 
 namespace {
 
+/// Stored of an MLP, in its widths: what goes into its activation function, and what comes out
+/// unless that is made again.
+double stored_widths(const Scenario& s, const Layer& layer) {
+  return (layer.mlp.gated ? 2 : 1) + (s.recompute_parts.activation ? 0 : 1);
+}
+
 /// Of the rank whose experts get most tokens.
 LayerShape busiest_shape(const Scenario& s, const Layer& layer) {
   LayerShape shape = layer_shape(s);
@@ -112,9 +118,9 @@ LayerShape busiest_shape(const Scenario& s, const Layer& layer) {
 /// a dense MLP. Logits and shares of the router in fp32.
 double expert_activation_bytes(const Scenario& s, const Layer& layer, const LayerShape& plain) {
   const Routed r = routed(s.model, layer, busiest_shape(s, layer));
-  const double gate = layer.mlp.gated ? 2 : 1;
-  const double rows = plain.element * r.rows * (2 * r.hidden + (gate + 1) * r.width);
-  const double shared = plain.element * plain.tokens * (gate + 1) *
+  const double widths = stored_widths(s, layer);
+  const double rows = plain.element * r.rows * (2 * r.hidden + widths * r.width);
+  const double shared = plain.element * plain.tokens * widths *
                         static_cast<double>(layer.experts.shared_width) / plain.tp;
   return rows + shared + 8 * r.tokens * static_cast<double>(layer.experts.count);
 }
@@ -129,16 +135,26 @@ double activation_bytes(const Scenario& s, const Layer& layer) {
   const double masks = s.stack.dropout ? 2 * h : 0;
   const double eager_norm = s.stack.norm == NormKernel::Eager ? 8 * h : 0;
   const double e = shape.element;
-  const double outside = e * 4 * h + masks + eager_norm * e / 2;
+  const RecomputeParts& again = s.recompute_parts;
+  // Inputs and outputs of both norms: of norms that run again the inputs alone.
+  // And of a skip connection both tensors that are joined.
+  const double outside = e * ((again.norms ? 2 : 4) + (layer.joins_skip ? 2 : 0)) * h + masks +
+                         (again.norms ? 0 : eager_norm * e / 2);
   const double kv_heads = std::max(static_cast<double>(a.kv_heads) / t, 1.0);
   const double kv =
       (a.kind == AttentionKind::Latent ? static_cast<double>(a.heads) / t : kv_heads) *
       static_cast<double>(a.head_dim);
   const double q = static_cast<double>(a.heads * a.head_dim) / t;
-  const double gate = layer.mlp.gated ? 2 : 1;
   const double ffn = static_cast<double>(layer.mlp.width) / t;
+  // Queries, keys, values and output; absorbed, queries and sums of the latent, and the latent.
+  const Attention core = core_of(a);
+  const double attention =
+      a.absorbed
+          ? static_cast<double>(a.heads * (core.head_dim + core.value_dim + a.value_dim)) / t +
+                static_cast<double>(core.head_dim)
+          : 2 * q + 2 * kv;
   double per_token =
-      outside / (shape.sequence_parallel ? t : 1) + e * (2 * q + 2 * kv + (gate + 1) * ffn);
+      outside / (shape.sequence_parallel ? t : 1) + e * (attention + stored_widths(s, layer) * ffn);
   double scores = 0, experts = 0;
   if (layer.experts.count > 0) experts = expert_activation_bytes(s, layer, shape);
   if (!stores_scores(shape.attention)) {
@@ -164,7 +180,7 @@ double weight_gradient_bytes(const Scenario& s, const Layer& layer) {
   const double v = static_cast<double>(a.heads * a.value_dim) / t;
   const double gate = layer.mlp.gated ? 2 : 1;
   const double ffn = static_cast<double>(layer.mlp.width) / t;
-  const double outside = 4 * h / (shape.sequence_parallel ? t : 1);
+  const double outside = (layer.joins_skip ? 7 : 4) * h / (shape.sequence_parallel ? t : 1);
   const double dense = shape.element * shape.tokens * (outside + q + 2 * kv + v + (gate + 1) * ffn);
   if (layer.experts.count == 0) return dense;
   // Inputs and output gradients of both products of the experts.
@@ -307,6 +323,11 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
     if (s.recompute == Recompute::Full || s.recompute == Recompute::Blockwise) {
       m.workspace += activation_bytes(s, layer) * s.stack.activation_overhead;
     }
+    if (s.recompute_parts.any()) {
+      Scenario whole = s;
+      whole.recompute_parts = {};
+      m.workspace += activation_bytes(whole, layer) - activation_bytes(s, layer);
+    }
     m.workspace += context_buffer_bytes(layer, layer_shape(s));
     if (s.stack.accumulation == Accumulation::MainGrad32)
       m.workspace += 4 * largest_matrix(s, layer);
@@ -324,8 +345,11 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   if (stage.head) {
     const double vocab =
         static_cast<double>(s.model.vocab) / (s.stack.sharded_logits ? s.parallel.tp : 1);
-    m.logits = plan.tokens * vocab * s.stack.logit_bytes * (1 + s.model.prediction_layers);
-    m.kept_for_weights += plan.tokens * vocab * activation_element(s.precision);
+    const double pieces = s.loss_chunks;
+    m.logits = plan.tokens / pieces * vocab * s.stack.logit_bytes *
+               (pieces > 1 ? 1 : 1 + s.model.prediction_layers);
+    if (s.loss_chunks == 1)
+      m.kept_for_weights += plan.tokens * vocab * activation_element(s.precision);
   }
   return m;
 }

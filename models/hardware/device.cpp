@@ -48,7 +48,7 @@ void read_matrix_rates(base::Fields& fields, const SourceList& sources, Device& 
   rates.done();
 }
 
-constexpr std::array<base::Named<std::string_view>, 11> kGenerations{{{"pascal", "pascal"},
+constexpr std::array<base::Named<std::string_view>, 13> kGenerations{{{"pascal", "pascal"},
                                                                       {"volta", "volta"},
                                                                       {"turing", "turing"},
                                                                       {"ampere", "ampere"},
@@ -58,6 +58,8 @@ constexpr std::array<base::Named<std::string_view>, 11> kGenerations{{{"pascal",
                                                                       {"cdna2", "cdna2"},
                                                                       {"cdna3", "cdna3"},
                                                                       {"cdna4", "cdna4"},
+                                                                      {"davinci", "davinci"},
+                                                                      {"xe-hpc", "xe-hpc"},
                                                                       {"cpu", "cpu"}}};
 
 }  // namespace

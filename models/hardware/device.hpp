@@ -37,7 +37,8 @@ struct Device {
   std::vector<Fact> facts;  ///< every number with its source, in file order
   /// models/specs/profile/NAME.json with its fitted constants, or the path of such a file
   std::string profile;
-  std::string generation;  ///< pascal, volta, turing, ampere, ada, hopper, blackwell, cdna2..4, cpu
+  std::string generation;  ///< pascal, volta, turing, ampere, ada, hopper, blackwell, cdna2..4,
+                           ///< davinci, xe-hpc, cpu
   std::array<base::FlopsPerSecond, 4> matrix_rate{};  ///< by Precision
   base::FlopsPerSecond vector_rate;                   ///< fp32 outside the matrix units
   int multiprocessors = 0;                            ///< SMs or CUs, the width of one wave

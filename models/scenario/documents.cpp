@@ -19,6 +19,7 @@ constexpr std::int64_t kMaxLength = std::int64_t{1} << 27;
 constexpr std::size_t kMaxLengths = 1'000'000;
 constexpr std::size_t kMaxFileBytes = 32U << 20;
 constexpr int kMaxSteps = 1'000'000;
+constexpr std::int64_t kMaxSampleDegree = 4096;
 constexpr double kMaxLengthSigma = 5;
 
 enum class KindName { Fixed, Lognormal, LongTail, File };
@@ -35,8 +36,14 @@ constexpr std::array<Named<Packing>, 4> kPackings{{{"sequential", Packing::Seque
 struct TooLong {
   bool whole = true;  ///< the packing does not cut
   std::int64_t tokens = 0;
+  bool samples = false;  ///< of batch.samples
   void check(std::int64_t length, const std::string& where) const {
     if (!whole || length <= tokens) return;
+    const std::string sequence = "batch.sequence = " + std::to_string(tokens);
+    if (samples)
+      throw base::Error(
+          where, "a sample of " + std::to_string(length) + " tokens is longer than " + sequence,
+          "batch.sequence of " + std::to_string(length) + " or more");
     throw base::Error(
         where,
         "a document of " + std::to_string(length) +
@@ -86,11 +93,11 @@ void read_range(Fields& fields, Documents& d, const TooLong& limit) {
 
 }  // namespace
 
-Documents read_documents(Fields fields, const std::string& folder, std::int64_t tokens) {
-  Documents d;
+namespace {
+
+/// Everything but `packing`.
+void read_kind(Fields& fields, const std::string& folder, const TooLong& limit, Documents& d) {
   const auto kind = fields.choice<KindName>("kind", kKinds);
-  d.packing = fields.choice<Packing>("packing", kPackings, Packing::Sequential);
-  const TooLong limit{d.packing == Packing::Sequential || d.packing == Packing::FirstFit, tokens};
   switch (kind) {
     case KindName::Fixed:
       d.kind = DocumentKind::Fixed;
@@ -121,8 +128,36 @@ Documents read_documents(Fields fields, const std::string& folder, std::int64_t 
   d.seed = static_cast<std::uint64_t>(
       fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
   d.steps = static_cast<int>(fields.integer("steps", 1, kMaxSteps, 200));
+}
+
+}  // namespace
+
+Documents read_documents(Fields fields, const std::string& folder, std::int64_t tokens) {
+  Documents d;
+  d.packing = fields.choice<Packing>("packing", kPackings, Packing::Sequential);
+  const bool whole = d.packing == Packing::Sequential || d.packing == Packing::FirstFit;
+  read_kind(fields, folder, {whole, tokens}, d);
   fields.done();
   return d;
+}
+
+Samples read_samples(Fields fields, const std::string& folder, std::int64_t tokens) {
+  Samples samples;
+  read_kind(fields, folder, {true, tokens, true}, samples.lengths);
+  for (const base::Value& item : fields.list("degrees")) {
+    const std::string where = fields.where(item, "degrees");
+    const std::int64_t degree = base::parse_integer(item.text, where, 1, kMaxSampleDegree);
+    if ((degree & (degree - 1)) != 0)
+      throw base::Error(where, std::to_string(degree) + " is no power of 2",
+                        "for example [1, 2, 4, 8]");
+    samples.degrees.push_back(static_cast<int>(degree));
+  }
+  if (samples.degrees.empty()) fields.fail("degrees", "is empty", "for example [1, 2, 4, 8]");
+  std::sort(samples.degrees.begin(), samples.degrees.end());
+  samples.degrees.erase(std::unique(samples.degrees.begin(), samples.degrees.end()),
+                        samples.degrees.end());
+  fields.done();
+  return samples;
 }
 
 std::string_view to_text(Packing packing) {

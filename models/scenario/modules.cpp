@@ -76,7 +76,7 @@ void read_batch(Fields& fields, Draft& draft, const Scenario& s) {
   m.micro = fields.integer("micro", 1, s.batch.global, std::min(s.batch.global, s.batch.micro));
   if (s.batch.global > std::numeric_limits<std::int64_t>::max() / items / 4)
     fields.fail("items", "times batch.global is too large");
-  draft.view->batch = {s.batch.global * items, m.micro * items, tokens, {}};
+  draft.view->batch = {s.batch.global * items, m.micro * items, tokens, {}, {}};
   m.sent_tokens = fields.integer("sends", 1, kMaxTokens, std::min(tokens * items, kMaxTokens));
 }
 
@@ -165,6 +165,7 @@ void adopt_main(const Module& main, Scenario& s) {
   s.parallel = view.parallel;
   s.recompute = view.recompute;
   s.recompute_layers = view.recompute_layers;
+  s.recompute_parts = view.recompute_parts;
   s.attention = view.attention;
   s.costs = view.costs;
   if (s.modules.size() == 1) {
@@ -183,6 +184,9 @@ void read_modules(Fields model, const base::Document& document, const std::strin
                "1 to " + std::to_string(kMaxModules));
   if (s.batch.documents)
     throw base::Error(where(s, "batch.documents"), "documents are not sampled in models of modules",
+                      "leave them out, or a model without modules");
+  if (s.batch.samples)
+    throw base::Error(where(s, "batch.samples"), "samples of several lengths are of one model",
                       "leave them out, or a model without modules");
   std::vector<Draft> drafts;
   for (std::size_t i = 0; i < items.size(); ++i) {

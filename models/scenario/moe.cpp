@@ -22,6 +22,7 @@ constexpr std::array<Named<ImbalanceLaw>, 5> kLaws{{{"balanced", ImbalanceLaw::B
                                                     {"adversarial", ImbalanceLaw::Adversarial},
                                                     {"measured", ImbalanceLaw::Measured}}};
 constexpr std::array<Named<bool>, 2> kOverlaps{{{"none", false}, {"1f1b", true}}};
+constexpr std::array<Named<bool>, 2> kDispatchTypes{{{"16-bit", false}, {"fp8", true}}};
 
 constexpr double kMaxCapacity = 1000;
 constexpr double kMaxSkew = 5, kMaxExponent = 10, kMaxLoad = 1e6;
@@ -75,6 +76,10 @@ MoeSettings read_moe(Fields fields) {
   }
   moe.node_limit = static_cast<int>(fields.integer("node_limit", 0, 1 << 20, 0));
   moe.pad = static_cast<int>(fields.integer("pad", 0, 4096, 0));
+  moe.fp8_dispatch = fields.choice<bool>("dispatch", kDispatchTypes, false);
+  if (moe.fp8_dispatch && moe.dispatcher == Dispatcher::Slice)
+    fields.fail("dispatch", "means nothing with dispatcher slice: no token travels before",
+                "another dispatcher, or leave it out");
   moe.imbalance = read_imbalance(fields);
   moe.overlap = fields.choice<bool>("overlap", kOverlaps, false);
   moe.shared_overlap = fields.flag("shared_overlap", false);

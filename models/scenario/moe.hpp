@@ -33,6 +33,9 @@ struct MoeSettings {
   double capacity = 0;  ///< tokens an expert takes over its equal share; 0: it drops none
   int node_limit = 0;   ///< nodes the experts of one token lie on at most; 0: any
   int pad = 0;          ///< rows of an expert are filled up to a multiple of this; 0: 16 in FP8
+  /// Tokens travel to their experts in FP8 with a scale for 128 values, results come back in 16
+  /// bits; the same of the gradients (DeepSeek-V3, arXiv 2412.19437, section 3.3.3).
+  bool fp8_dispatch = false;
   Imbalance imbalance;
   /// the exchanges of a microbatch's forward run beside another's backward, and the other way round
   bool overlap = false;

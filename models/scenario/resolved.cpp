@@ -86,13 +86,17 @@ void fill_context(base::Document& document, const std::string& at, const Paralle
   if (traits.chunks) fill(document, key + ".chunks", std::to_string(p.context.chunks));
 }
 
+void fill_lengths(base::Document& document, const std::string& at, const Documents& d) {
+  fill(document, at + "seed", std::to_string(d.seed));
+  fill(document, at + "steps", std::to_string(d.steps));
+  if (d.kind != DocumentKind::Lognormal && d.kind != DocumentKind::LongTail) return;
+  fill(document, at + "shortest", std::to_string(d.shortest));
+  fill(document, at + "longest", std::to_string(d.longest));
+}
+
 void fill_documents(base::Document& document, const Documents& d) {
   fill(document, "batch.documents.packing", std::string(to_text(d.packing)));
-  fill(document, "batch.documents.seed", std::to_string(d.seed));
-  fill(document, "batch.documents.steps", std::to_string(d.steps));
-  if (d.kind != DocumentKind::Lognormal && d.kind != DocumentKind::LongTail) return;
-  fill(document, "batch.documents.shortest", std::to_string(d.shortest));
-  fill(document, "batch.documents.longest", std::to_string(d.longest));
+  fill_lengths(document, "batch.documents.", d);
 }
 
 /// `at`: "parallel.", or that of a module.
@@ -139,6 +143,7 @@ void fill_layout(base::Document& document, const Scenario& s) {
   fill(document, "schedule.dispatch", "fixed");
   fill(document, "batch.micro", std::to_string(s.batch.micro));
   if (s.batch.documents) fill_documents(document, *s.batch.documents);
+  if (s.batch.samples) fill_lengths(document, "batch.samples.", s.batch.samples->lengths);
 }
 
 /// Values that count but stand in specs, for the hash: a changed spec is a changed question.
@@ -160,6 +165,7 @@ void digest_model(Digest& d, const Model& m) {
     const Attention& a = layer.attention;
     if (!a.causal) d.add("whole");
     if (a.subsequences > 1) d.add(a.subsequences);
+    if (a.absorbed) d.add("absorbed");
     for (const std::int64_t n : {a.heads, a.kv_heads, a.head_dim, a.value_dim, a.window, a.q_rank,
                                  a.kv_rank, layer.mlp.width, layer_parameters(m, layer)}) {
       d.add(n);
@@ -359,6 +365,8 @@ std::string scenario_hash(const Scenario& s) {
   digest_traces(digest, s);
   if (s.batch.documents)
     for (const std::int64_t length : s.batch.documents->lengths) digest.add(length);
+  if (s.batch.samples)
+    for (const std::int64_t length : s.batch.samples->lengths.lengths) digest.add(length);
   return base::hash_text(s.resolved + digest.text());
 }
 

@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 3> kOptimizers{"adam", "adamw", "sgd"};
 constexpr int kMaxDegree = 1 << 22;
 constexpr std::int64_t kMaxBatch = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxSequence = std::int64_t{1} << 27;
+constexpr int kMaxLossChunks = 1024;
 
 std::vector<std::string> read_order(Fields& fields) {
   const std::string text = fields.text("order", "tp-cp-ep-dp-pp");
@@ -121,6 +122,11 @@ Batch read_batch(Fields fields, const std::string& folder) {
   batch.sequence = fields.integer("sequence", 1, kMaxSequence);
   if (fields.has("documents"))
     batch.documents = read_documents(fields.map("documents"), folder, batch.sequence);
+  if (fields.has("samples")) {
+    if (fields.has("documents"))
+      fields.fail("samples", "stands beside documents", "one of the two");
+    batch.samples = read_samples(fields.map("samples"), folder, batch.sequence);
+  }
   fields.done();
   return batch;
 }
@@ -218,10 +224,35 @@ ForeignWork read_foreign(Fields fields) {
   return work;
 }
 
+/// `recompute: [core, norms, activation]`: parts of every layer.
+void read_recompute_parts(Fields& fields, Scenario& scenario) {
+  for (const std::string& part : fields.text_list("recompute")) {
+    if (part == "core") {
+      scenario.recompute = Recompute::Selective;
+    } else if (part == "norms") {
+      scenario.recompute_parts.norms = true;
+    } else if (part == "activation") {
+      scenario.recompute_parts.activation = true;
+    } else {
+      fields.fail("recompute", "unknown part " + base::quote(part),
+                  "core, norms, activation, in any number");
+    }
+  }
+}
+
 }  // namespace
 
 void detail::read_recompute(Fields& fields, Scenario& scenario) {
   const base::Value* value = fields.find("recompute");
+  scenario.recompute_parts = {};
+  if (value != nullptr && value->kind == base::Value::Kind::List) {
+    scenario.choose_recompute = false;
+    scenario.recompute = Recompute::None;
+    read_recompute_parts(fields, scenario);
+    if (fields.has("recompute_layers"))
+      fields.fail("recompute_layers", "only means something with recompute: blockwise");
+    return;
+  }
   scenario.choose_recompute = value != nullptr && value->text == "auto";
   scenario.recompute = scenario.choose_recompute
                            ? Recompute::None
@@ -395,6 +426,8 @@ constexpr std::string_view kPlacedKeys[] = {"cluster",
                                             "batch.micro",
                                             "batch.sequence",
                                             "batch.documents",
+                                            "batch.samples",
+                                            "loss_chunks",
                                             "schedule.name",
                                             "schedule.chunks",
                                             "schedule.update_every",
@@ -519,6 +552,7 @@ Scenario read_scenario(const base::Document& document) {
   if (fields.has("costs")) s.costs = detail::read_costs(fields.map("costs"));
   if (fields.has("foreign")) s.foreign = read_foreign(fields.map("foreign"));
   if (fields.has("moe")) s.moe = read_moe(fields.map("moe"));
+  s.loss_chunks = static_cast<int>(fields.integer("loss_chunks", 1, kMaxLossChunks, 1));
   read_memory_choice(fields, s);
   s.compression = read_compression(fields);
   if (fields.has("jitter")) {

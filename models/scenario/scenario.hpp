@@ -24,6 +24,13 @@
 namespace paceline::models {
 
 enum class Recompute { None, Selective, Full, Blockwise };
+/// Outputs that every layer drops after its forward and makes again before its backward: of norms
+/// (Megatron-Core's recompute module `layernorm`), of the activation function of MLP and experts
+/// (`moe_act`). With Recompute::None, or ::Selective for the attention core besides.
+struct RecomputeParts {
+  bool norms = false, activation = false;
+  bool any() const { return norms || activation; }
+};
 
 /// Degrees and their placement. world_size = tp*pp*dp*cp; dp may be derived from the cluster.
 struct Parallel {
@@ -38,11 +45,19 @@ struct Parallel {
   int world_size() const { return tp * pp * dp * cp; }
 };
 
+/// Samples of different lengths, each computed whole by as many ranks as it is given of the cp x dp
+/// ranks of the model (Arachne): lists of samples, a degree each.
+struct Samples {
+  Documents lengths;         ///< `packing` means nothing here
+  std::vector<int> degrees;  ///< to choose from, ascending powers of 2; one: no choice
+};
+
 struct Batch {
   std::int64_t global = 0;             ///< sequences per step
   std::int64_t micro = 1;              ///< sequences per microbatch and replica
   std::int64_t sequence = 0;           ///< tokens
   std::optional<Documents> documents;  ///< nothing: one document fills a sequence
+  std::optional<Samples> samples;      ///< nothing: every sample is `sequence` tokens
 };
 
 enum class OptimizerKernel : std::uint8_t { Framework, Fused, Epilogue };
@@ -156,6 +171,11 @@ struct Scenario {
   Precision precision = Precision::Bf16;
   Recompute recompute = Recompute::None;
   int recompute_layers = 0;  ///< Blockwise: layers per stage that recompute, the first ones
+  RecomputeParts recompute_parts;
+  /// Pieces of a microbatch's tokens that head and loss take one after another, gradients of each
+  /// made at once, so that the logits of one piece are alive (Liger, arXiv 2410.10989,
+  /// section 3.2).
+  int loss_chunks = 1;
   /// `recompute: auto`, `offload: auto`: the fastest that fits below memory_limit
   /// (sim/choose_memory.hpp); until then none.
   bool choose_recompute = false, choose_offload = false;

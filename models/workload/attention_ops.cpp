@@ -94,7 +94,9 @@ void flash_kernel(Builder& b, const Attention& a, Phase phase, const FlashWork& 
 void context_exchange(Builder& b, const Attention& a, Phase phase) {
   if (b.shape().cp == 1 || !stores_scores(b.shape().attention)) return;
   const Widths w = widths(a, b.t());
-  const double per_token = 2 * (a.kind == AttentionKind::Latent ? w.q + w.v : 2 * w.kv);
+  const double per_token = 2 * (a.absorbed                        ? w.kv
+                                : a.kind == AttentionKind::Latent ? w.q + w.v
+                                                                  : 2 * w.kv);
   const double full = per_token * b.tokens() * b.shape().cp;
   const bool ring = b.shape().context.method->name != "all-gather";
   if (phase == Phase::Forward) {
@@ -138,6 +140,11 @@ void projections_forward(Builder& b, const Model& model, const Attention& a) {
     b.gemm("KV down", Phase::Forward, b.tokens(), static_cast<double>(a.kv_rank + a.rope_dim), h,
            p);
     b.stream("KV norm", Phase::Forward, 4 * b.tokens() * static_cast<double>(a.kv_rank));
+    if (a.absorbed) {
+      b.batched("Q absorb", Phase::Forward, heads, b.tokens(), static_cast<double>(a.kv_rank),
+                static_cast<double>(a.nope_dim));
+      return;
+    }
     b.gemm("KV up", Phase::Forward, b.tokens(),
            heads * static_cast<double>(a.nope_dim + a.value_dim), static_cast<double>(a.kv_rank),
            p);
@@ -156,8 +163,14 @@ void projections_backward(Builder& b, const Model& model, const Attention& a) {
     const double up = heads * static_cast<double>(a.nope_dim + a.value_dim);
     const auto kv = static_cast<double>(a.kv_rank);
     const auto q = static_cast<double>(a.q_rank);
-    b.gemm("KV up dX", Phase::Input, b.tokens(), kv, up, p);
-    b.gemm("KV up dW", Phase::Weight, kv, up, b.tokens(), p);
+    if (a.absorbed) {
+      const auto nope = static_cast<double>(a.nope_dim);
+      b.batched("Q absorb dX", Phase::Input, heads, b.tokens(), nope, kv);
+      b.batched("Q absorb dW", Phase::Weight, heads, nope, kv, b.tokens());
+    } else {
+      b.gemm("KV up dX", Phase::Input, b.tokens(), kv, up, p);
+      b.gemm("KV up dW", Phase::Weight, kv, up, b.tokens(), p);
+    }
     b.gemm("Q up dX", Phase::Input, b.tokens(), q > 0 ? q : h, w.q, p);
     b.gemm("Q up dW", Phase::Weight, q > 0 ? q : h, w.q, b.tokens(), p);
     b.stream("latent norms", Phase::Input, 10 * b.tokens() * (q + kv));
@@ -173,6 +186,18 @@ void projections_backward(Builder& b, const Model& model, const Attention& a) {
     b.stream("QKV bias gradient", Phase::Input, 2 * b.tokens() * (w.q + 2 * w.kv));
   }
   column_parallel_backward(b, "QKV dX", "QKV dW", h, w.q * (a.output_gate ? 2 : 1) + 2 * w.kv, p);
+}
+
+void output_up(Builder& b, const Attention& a, Phase phase) {
+  if (!a.absorbed) return;
+  const auto heads = static_cast<double>(a.heads) / b.t();
+  const auto latent = static_cast<double>(a.kv_rank), value = static_cast<double>(a.value_dim);
+  if (phase == Phase::Forward) {
+    b.batched("V up", phase, heads, b.tokens(), value, latent);
+    return;
+  }
+  b.batched("V up dX", phase, heads, b.tokens(), latent, value);
+  b.batched("V up dW", Phase::Weight, heads, latent, value, b.tokens());
 }
 
 void rotary(Builder& b, const Model& model, const Attention& a, Phase phase) {

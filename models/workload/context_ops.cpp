@@ -61,7 +61,9 @@ ContextTask task_of(const Builder& b, const Attention& a, Phase phase) {
 
 double exchange_bytes(const Builder& b, const Attention& a, const ContextExchange& e) {
   const Widths w = widths(a, b.t());
-  const double keys = a.kind == AttentionKind::Latent ? w.q + w.v : 2 * w.kv;
+  const double keys = a.absorbed                        ? w.kv  // the latent is key and value
+                      : a.kind == AttentionKind::Latent ? w.q + w.v
+                                                        : 2 * w.kv;
   return 2 * windows(b.shape()) * (e.queries * w.q + e.keys * keys + e.outputs * w.v);
 }
 

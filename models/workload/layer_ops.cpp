@@ -99,6 +99,7 @@ LayerShape layer_shape(const Scenario& s) {
   shape.experts.ep = s.parallel.ep;
   shape.experts.etp = s.parallel.etp;
   shape.experts.settings = s.moe;
+  shape.loss_chunks = s.loss_chunks;
   return shape;
 }
 
@@ -121,13 +122,17 @@ void append_forward(std::vector<Op>& ops, const Model& model, const Layer& layer
   const Widths w = widths(layer.attention, b.t());
   const Elements norm = b.rows_outside(norm_kernel(model), h);
   const Elements sum = b.rows_outside("triad", h);
+  if (layer.joins_skip)
+    b.gemm("skip join", Phase::Forward, b.outside(1), h, 2 * h, shape.precision);
   if (mixes_tokens(layer)) {
     b.stream("norm 1", Phase::Forward, norm_bytes(b, true) * b.outside(h), norm);
     enter_forward(b, h, "gather X");
     projections_forward(b, model, layer.attention);
     rotary(b, model, layer.attention, Phase::Forward);
-    context_exchange(b, layer.attention, Phase::Forward);
-    core_forward(b, layer.attention, Phase::Forward);
+    const Attention core = core_of(layer.attention);
+    context_exchange(b, core, Phase::Forward);
+    core_forward(b, core, Phase::Forward);
+    output_up(b, layer.attention, Phase::Forward);
     row_parallel_forward(b, "projection", h, w.v, shape.precision);
     b.stream("residual 1", Phase::Forward, residual_bytes(b, true) * b.outside(h), sum);
   }
@@ -159,11 +164,18 @@ void append_backward(std::vector<Op>& ops, const Model& model, const Layer& laye
   if (mixes_tokens(layer)) {
     b.stream("residual 1", Phase::Input, residual_bytes(b, false) * b.outside(h), sum);
     row_parallel_backward(b, "projection dX", "projection dW", h, w.v, shape.precision);
-    context_exchange(b, layer.attention, Phase::Input);
-    core_backward(b, layer.attention);
+    const Attention core = core_of(layer.attention);
+    output_up(b, layer.attention, Phase::Input);
+    context_exchange(b, core, Phase::Input);
+    core_backward(b, core);
     rotary(b, model, layer.attention, Phase::Input);
     projections_backward(b, model, layer.attention);
     b.stream("norm 1", Phase::Input, norm_bytes(b, false) * b.outside(h), norm);
+  }
+  if (layer.joins_skip) {
+    b.gemm("skip join dX", Phase::Input, b.outside(1), 2 * h, h, shape.precision);
+    b.gemm("skip join dW", Phase::Weight, 2 * h, h, b.outside(1), shape.precision);
+    b.stream("add skip gradients", Phase::Input, 6 * b.outside(h));
   }
   b.stream("fp8 casts", Phase::Input, fp8_cast_bytes(b, model, layer, false), true);
   accumulate(b, model, layer);
@@ -173,16 +185,39 @@ void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const Layer
   if (!mixes_tokens(layer)) return;
   if (!stores_scores(shape.attention)) return;  // flash kernels recompute the scores themselves
   Builder b(ops, shape);
-  core_forward(b, layer.attention, Phase::Input);
+  core_forward(b, core_of(layer.attention), Phase::Input);
+}
+
+void append_part_recompute(std::vector<Op>& ops, const Model& model, const Layer& layer,
+                           const LayerShape& shape, const RecomputeParts& parts) {
+  Builder b(ops, shape);
+  const auto h = static_cast<double>(model.hidden);
+  if (parts.norms) {
+    for (int i = 0; i < (mixes_tokens(layer) ? 2 : 1); ++i)
+      b.stream("norm again", Phase::Input, norm_bytes(b, true) * b.outside(h),
+               b.rows_outside(norm_kernel(model), h));
+  }
+  if (!parts.activation) return;
+  const auto again = [&](double rows, double width) {
+    b.stream("activation again", Phase::Input, activation_bytes(b, layer.mlp, true) * rows * width,
+             activation_elements(layer.mlp, rows, width));
+  };
+  const Experts& e = layer.experts;
+  if (layer.mlp.width > 0) again(b.tokens(), static_cast<double>(layer.mlp.width) / b.t());
+  if (e.count == 0) return;
+  if (e.shared_width > 0) again(b.tokens(), static_cast<double>(e.shared_width) / b.t());
+  const Routed r = routed(model, layer, shape);
+  again(r.rows, r.width);
 }
 
 void append_core(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape, Phase phase) {
   Builder b(ops, shape);
-  context_exchange(b, layer.attention, phase);
+  const Attention core = core_of(layer.attention);
+  context_exchange(b, core, phase);
   if (phase == Phase::Forward) {
-    core_forward(b, layer.attention, phase);
+    core_forward(b, core, phase);
   } else {
-    core_backward(b, layer.attention);
+    core_backward(b, core);
   }
 }
 
@@ -190,7 +225,7 @@ double context_buffer_bytes(const Layer& layer, const LayerShape& shape) {
   if (shape.cp == 1 || !mixes_tokens(layer) || stores_scores(shape.attention)) return 0;
   std::vector<Op> ops;
   Builder b(ops, shape);
-  return context_buffer(b, layer.attention) * shape.element / kHalf;
+  return context_buffer(b, core_of(layer.attention)) * shape.element / kHalf;
 }
 
 void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape& shape,
@@ -211,6 +246,34 @@ void append_embedding(std::vector<Op>& ops, const Model& model, const LayerShape
   }
 }
 
+namespace {
+
+/// Head and loss over pieces of the tokens, in the forward: logits, loss and both gradients of one
+/// piece before the next. Weight gradients of later pieces are added to those of the first: read
+/// twice and written, 16 bits. The backward only scales what is there.
+void append_head_in_chunks(Builder& b, double h, double vocab, double loss_bytes, Precision p) {
+  const LayerShape& s = b.shape();
+  const double rows = s.tokens / s.loss_chunks, loss = loss_bytes / s.loss_chunks;
+  const Elements cross_entropy{"cross-entropy", rows, vocab, 0, 0};
+  for (int i = 0; i < s.loss_chunks; ++i) {
+    b.gemm("LM head", Phase::Forward, rows, vocab, h, p);
+    if (s.tp > 1 && !b.stack().sharded_logits)
+      b.collective("gather logits", Phase::Forward, CollectiveOp::AllGather, GroupAxis::Tp,
+                   2 * rows * vocab * s.tp, 0);
+    b.stream("loss", Phase::Forward, loss, cross_entropy, true);
+    b.gemm("LM head dX", Phase::Input, rows, h, vocab, p);
+    b.gemm("LM head dW", Phase::Weight, h, vocab, rows, p);
+    if (i > 0 && b.stack().accumulation != Accumulation::Fused32)
+      b.stream("add head gradients", Phase::Weight, 6 * h * vocab, true);
+  }
+  if (s.tp == 1) return;
+  b.collective("reduce dX", Phase::Forward,
+               s.sequence_parallel ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
+               GroupAxis::Tp, 2 * s.tokens * h, 0);
+}
+
+}  // namespace
+
 void append_head(std::vector<Op>& ops, const Model& model, std::int64_t vocabulary,
                  const LayerShape& shape, Phase phase) {
   Builder b(ops, shape);
@@ -226,12 +289,18 @@ void append_head(std::vector<Op>& ops, const Model& model, std::int64_t vocabula
   if (phase == Phase::Forward) {
     b.stream("final norm", phase, norm_bytes(b, true) * b.outside(h), norm);
     enter_forward(b, h, "gather X");
+    if (shape.loss_chunks > 1) return append_head_in_chunks(b, h, vocab, loss, p);
     b.gemm("LM head", phase, shape.tokens, vocab, h, p);
     if (shape.tp > 1 && !shape.stack->sharded_logits) {
       b.collective("gather logits", phase, CollectiveOp::AllGather, GroupAxis::Tp,
                    2 * shape.tokens * static_cast<double>(vocabulary), 0);
     }
     b.stream("loss", phase, kLossForwardShare * loss, cross_entropy, true);
+    return;
+  }
+  if (shape.loss_chunks > 1) {
+    b.stream("scale gradients", phase, 4 * b.outside(h), b.rows_outside("triad", h));
+    b.stream("final norm", phase, norm_bytes(b, false) * b.outside(h), norm);
     return;
   }
   b.stream("loss backward", phase, (1 - kLossForwardShare) * loss, cross_entropy, true);

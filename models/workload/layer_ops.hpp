@@ -76,6 +76,7 @@ struct LayerShape {
   std::string_view attention;  ///< kernel id
   const Stack* stack = nullptr;
   ExpertShape experts;
+  int loss_chunks = 1;
 };
 LayerShape layer_shape(const Scenario& scenario);
 /// Bytes of one element of the activations between layers: FP8 runs keep them in 16 bits.
@@ -90,6 +91,10 @@ void append_backward(std::vector<Op>& ops, const Model& model, const Layer& laye
 /// What is computed again before the backward of a layer under selective recomputation: the
 /// attention core between the projections (Korthikanti et al. 2022, section 5).
 void append_core_recompute(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape);
+
+/// What norms and activation functions make again before the backward of a layer.
+void append_part_recompute(std::vector<Op>& ops, const Model& model, const Layer& layer,
+                           const LayerShape& shape, const RecomputeParts& parts);
 
 /// The attention of a layer alone: kernels between the projections, with their exchanges.
 void append_core(std::vector<Op>& ops, const Layer& layer, const LayerShape& shape, Phase phase);

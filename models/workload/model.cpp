@@ -73,6 +73,8 @@ Matrices matrices(const Model& model, const Layer& layer) {
       add_linear(out, model.hidden, layer.attention);
       break;
   }
+  if (layer.joins_skip)
+    out.push_back({model.hidden, 2 * model.hidden, 1, layer.attention.out_bias});
   const Experts& e = layer.experts;
   add_mlp(out, model.hidden, layer.mlp.width, layer.mlp.gated, layer.mlp.bias);
   if (e.count > 0) {
@@ -137,6 +139,27 @@ std::int64_t layer_scales(const Model& model, const Layer& layer) {
 }
 
 }  // namespace
+
+std::int64_t skips_over(const Model& model, std::int64_t below) {
+  const auto layers = static_cast<std::int64_t>(model.layers.size());
+  std::int64_t count = 0;
+  for (std::int64_t i = std::max(below, layers - below); i < layers; ++i)
+    count +=
+        model.kinds[static_cast<std::size_t>(model.layers[static_cast<std::size_t>(i)])].joins_skip
+            ? 1
+            : 0;
+  return count;
+}
+
+Attention core_of(const Attention& a) {
+  if (!a.absorbed) return a;
+  Attention core = a;
+  core.kind = AttentionKind::Heads;
+  core.kv_heads = 1;
+  core.head_dim = a.kv_rank + a.rope_dim;
+  core.value_dim = a.kv_rank;
+  return core;
+}
 
 bool has_experts(const Model& model) {
   return std::any_of(model.kinds.begin(), model.kinds.end(),

@@ -34,6 +34,9 @@ struct Attention {
   std::int64_t subsequences = 1;
   QkNorm qk_norm = QkNorm::None;
   // MLA
+  /// Queries take in the up-projection of the keys, outputs that of the values: every head attends
+  /// to the latent itself (DeepSeek-V2, arXiv 2405.04434, section 2.1.2).
+  bool absorbed = false;
   std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0, nope_dim = 0;
   // Linear
   std::int64_t key_heads = 0, value_heads = 0, conv = 0;
@@ -64,8 +67,11 @@ struct Layer {
   Attention attention;
   Mlp mlp;  ///< dense part; may stand beside experts
   Experts experts;
-  int norms = 2;                      ///< full-width norms of the block
-  bool parallel = false;              ///< attention and MLP read the same input
+  int norms = 2;          ///< full-width norms of the block
+  bool parallel = false;  ///< attention and MLP read the same input
+  /// It also reads the output of the layer that lies as far from the beginning as it from the end:
+  /// a projection of both to one comes first (U-ViT, arXiv 2209.12152, section 3.1).
+  bool joins_skip = false;
   std::int64_t extra_parameters = 0;  ///< small named leftovers a family has (gates, scales)
   bool operator==(const Layer&) const = default;
 };
@@ -97,6 +103,14 @@ struct Model {
   /// what the config leaves out or was assumed: shown as assumptions
   std::vector<std::string> notes;
 };
+
+/// Skip connections over the boundary behind the first `below` layers: each of them is a tensor
+/// that crosses it, unless its two ends share a device.
+std::int64_t skips_over(const Model& model, std::int64_t below);
+
+/// What the attention kernel computes of a layer: absorbed latent attention is that of one key head
+/// as wide as the latent.
+Attention core_of(const Attention& attention);
 
 bool has_experts(const Model& model);
 /// Parameters of the routed experts of one layer: those that expert parallelism deals out.

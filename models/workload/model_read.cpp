@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/message.hpp"
 #include "models/hardware/device.hpp"
@@ -22,6 +23,7 @@ constexpr std::array<base::Named<NamedActivation>, 5> kActivations{{
     {"squared-relu", {Activation::SquaredRelu, false}},
     {"geglu", {Activation::Gelu, true}},
 }};
+constexpr std::array<base::Named<bool>, 2> kMlaForms{{{"expanded", false}, {"absorbed", true}}};
 constexpr std::array<base::Named<NormKind>, 2> kNorms{{
     {"layernorm", NormKind::Layer},
     {"rmsnorm", NormKind::Rms},
@@ -49,15 +51,45 @@ Attention read_attention(base::Fields& f, Model& model) {
   return a;
 }
 
-Mlp read_mlp(base::Fields& f, Model& model) {
+/// `unused`: every layer has experts in its place, which take its activation.
+Mlp read_mlp(base::Fields& f, Model& model, bool unused) {
   const NamedActivation named = f.choice<NamedActivation>("activation", kActivations, {});
   if (!f.has("activation")) model.notes.push_back("activation not stated: gelu");
+  if (unused) {
+    if (f.has("ffn"))
+      f.fail("ffn", "no layer has an MLP: all have experts",
+             "experts.dense_layers, or leave it out");
+    return {0, named.activation, named.gated, false};
+  }
   if (!f.has("ffn") && named.gated)
     f.fail("ffn", "missing", "a gated MLP has no usual width: state it (8/3 of hidden is common)");
   if (!f.has("ffn"))
     model.notes.push_back("ffn not stated: 4 x hidden = " + std::to_string(4 * model.hidden));
   return {f.integer("ffn", 1, limits::kWidth, 4 * model.hidden), named.activation, named.gated,
           false};
+}
+
+/// `experts: {count, per_token, width}` in place of an MLP, in all layers but the first
+/// `dense_layers`, which have one of `ffn`.
+struct GivenExperts {
+  Experts experts;
+  std::int64_t dense_layers = 0;
+};
+
+GivenExperts read_experts(base::Fields f, std::int64_t layers) {
+  GivenExperts given;
+  Experts& e = given.experts;
+  e.count = f.integer("count", 1, limits::kExperts);
+  e.per_token = f.integer("per_token", 1, e.count);
+  e.width = f.integer("width", 1, limits::kWidth);
+  e.shared_width = f.integer("shared_width", 0, limits::kWidth, 0);
+  e.shared_gate = f.flag("shared_gate", false);
+  if (e.shared_gate && e.shared_width == 0)
+    f.fail("shared_gate", "there is no shared expert to scale", "shared_width, or leave it out");
+  e.router_bias = f.flag("router_bias", false);
+  given.dense_layers = f.integer("dense_layers", 0, layers, 0);
+  f.done();
+  return given;
 }
 
 /// GPT-style defaults: MLP of 4 x hidden with GELU, layer norm and biases, tied embedding. A module
@@ -87,12 +119,32 @@ Model read_fields(base::Fields& f, ModelUse use) {
   Layer layer;
   const bool mixes = !module || f.integer("heads", 0, limits::kHeads) > 0;
   if (mixes) layer.attention = read_attention(f, model);
-  layer.mlp = read_mlp(f, model);
+  const std::int64_t layers = f.integer("layers", 1, limits::kLayers);
+  std::optional<GivenExperts> given;
+  if (f.has("experts")) given = read_experts(f.map("experts"), layers);
+  layer.mlp = read_mlp(f, model, given && given->dense_layers == 0);
   layer.mlp.bias = layer.attention.qkv_bias = layer.attention.out_bias = bias;
   layer.parallel = f.flag("parallel", false);
-  const std::int64_t layers = f.integer("layers", 1, limits::kLayers);
   model.kinds = {layer};
   model.layers.assign(static_cast<std::size_t>(layers), 0);
+  if (f.flag("skips", false)) {
+    if (given) f.fail("skips", "experts and skip connections are not combined", "one of them");
+    Layer joined = layer;
+    joined.joins_skip = true;
+    model.kinds.push_back(joined);
+    std::fill(model.layers.begin() + (layers + 1) / 2, model.layers.end(), 1);
+  }
+  if (!given) return model;
+  Layer sparse = layer;
+  sparse.experts = given->experts;
+  sparse.experts.expert_bias = bias;
+  sparse.mlp.width = 0;
+  if (given->dense_layers == 0) {
+    model.kinds = {sparse};
+    return model;
+  }
+  model.kinds.push_back(sparse);
+  std::fill(model.layers.begin() + given->dense_layers, model.layers.end(), 1);
   return model;
 }
 
@@ -105,6 +157,16 @@ void override_sizes(base::Fields& f, Model& model) {
       model.notes.push_back("cut to the first " + std::to_string(layers) + " of " +
                             std::to_string(had) + " layers");
     model.layers.resize(static_cast<std::size_t>(layers));
+  }
+  if (f.has("mla")) {
+    const bool absorbed = f.choice<bool>("mla", kMlaForms, false);
+    bool any = false;
+    for (Layer& layer : model.kinds) {
+      if (layer.attention.kind != AttentionKind::Latent) continue;
+      layer.attention.absorbed = absorbed;
+      any = true;
+    }
+    if (!any) f.fail("mla", "the model has no latent attention", "leave it out");
   }
   if (f.has("prediction_layers"))
     model.prediction_layers = static_cast<int>(f.integer("prediction_layers", 0, 64));

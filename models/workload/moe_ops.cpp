@@ -17,11 +17,20 @@ constexpr int kFp8Rows = 16;  ///< FP8 tensor cores take whole groups of 16 alon
 constexpr double kRouterBytes = 26;
 
 /// Casts of an expert's rows to FP8 and transposed copies for weight gradients, as for dense layers
-/// (layer_ops.cpp): 4 B an element where 16 bits are read, 2 B behind an activation.
+/// (layer_ops.cpp): 4 B an element where 16 bits are read, 2 B behind an activation. What arrives
+/// in FP8 was cast by its sender (3 B) and needs the transposed copy only (2 B), or in a 16-bit
+/// product to be cast back (3 B).
 void expert_casts(Builder& b, const Routed& r, double gate, bool forward) {
-  if (b.shape().precision != Precision::Fp8) return;
-  const double bytes = forward ? 4 * r.hidden + 2 * r.width : 8 * r.hidden + 2 * gate * r.width;
-  b.stream("expert casts", forward ? Phase::Forward : Phase::Input, r.rows * bytes, true);
+  const bool fp8 = b.shape().precision == Precision::Fp8;
+  const bool sent = b.shape().experts.settings.fp8_dispatch;
+  const Phase phase = forward ? Phase::Forward : Phase::Input;
+  if (sent) b.stream("dispatch casts", phase, 3 * r.tokens * r.hidden, true);
+  double bytes = sent ? 3 * r.hidden : 0;
+  if (fp8) {
+    const double cast = sent ? 2 : 4;
+    bytes = forward ? cast * r.hidden + 2 * r.width : (4 + cast) * r.hidden + 2 * gate * r.width;
+  }
+  b.stream("expert casts", phase, r.rows * bytes, true);
 }
 
 Precision router_precision(const LayerShape& s) {

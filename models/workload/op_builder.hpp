@@ -159,6 +159,8 @@ Elements activation_elements(const Mlp& mlp, double rows, double width);
 // The attention block between its norm and its output projection (attention_ops.cpp).
 void projections_forward(Builder& b, const Model& model, const Attention& a);
 void projections_backward(Builder& b, const Model& model, const Attention& a);
+/// Of absorbed latent attention: from the latent every head has summed to its values.
+void output_up(Builder& b, const Attention& a, Phase phase);
 void rotary(Builder& b, const Model& model, const Attention& a, Phase phase);
 void context_exchange(Builder& b, const Attention& a, Phase phase);
 /// One attention kernel: scores of a head and the heads, the length of documents for its

@@ -33,6 +33,18 @@ StepBuilder::StepBuilder(const Scenario& scenario, const Plan& plan, const Progr
         "and with every transfer alone",
         "--engine reference, without jitter; execute runs plain models");
   }
+  if (plan.meshes.front().first_rank > 0 && (options.network || options.kernels)) {
+    throw base::Error(
+        models::where(s_, "model"),
+        "ranks that do not begin with the cluster are timed with every transfer alone",
+        "--engine reference, or first_rank: 0");
+  }
+  if (options.kernels && s_.parallel.ep * s_.parallel.etp > 1) {
+    throw base::Error(models::where(s_, "parallel.ep"),
+                      "experts over several ranks are not executed: their exchanges have no form "
+                      "that runs",
+                      "ep: 1 and etp: 1");
+  }
   ready_ = s_.schedule.dispatch.policy == models::Dispatch::Ready;
   if (ready_ && parts_.front().fsdp && !s_.costs) {
     throw base::Error(models::where(s_, "schedule.dispatch"),
@@ -195,8 +207,10 @@ const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action
   std::vector<Hop>& known = hops_[static_cast<std::size_t>(sender)];
   const bool up = action.direction == Direction::Up;
   const Direction direction = up ? Direction::Up : Direction::Down;
+  const double tensors = boundary_tensors(action.action.stage - (up ? 1 : 0));
   for (const Hop& hop : known) {
-    if (hop.receiver == receiver && hop.direction == direction && hop.slice == action.action.slice)
+    if (hop.receiver == receiver && hop.direction == direction &&
+        hop.slice == action.action.slice && hop.tensors == tensors)
       return hop;
   }
   // Both ways are priced from the upper stage, and as one where places do not differ.
@@ -208,11 +222,28 @@ const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action
                            device_of(up && !turned ? above : below));
   const HopTime time =
       hop_time(context(above, mesh_of_stage(action.action.stage)), *part.plan, pair,
-               slices_[static_cast<std::size_t>(action.action.slice)].share());
+               slices_[static_cast<std::size_t>(action.action.slice)].share() * tensors);
   Hop hop{receiver, direction, action.action.slice, time.size, time.seconds, time.fluid, 0};
+  hop.tensors = tensors;
+  if (s_.costs) hop.alone *= tensors;
   hop.segment = hop_segment(hop);
   known.push_back(hop);
   return known.back();
+}
+
+/// Tensors of a layer's width that cross the boundary above a stage: its output, and the skip
+/// connections whose two ends do not share a rank. Where mirrored stages do, none passes on.
+double StepBuilder::boundary_tensors(int stage) const {
+  const auto stages = static_cast<int>(plan_.stages.size());
+  const auto joins = [](const models::Layer& layer) { return layer.joins_skip; };
+  if (std::none_of(s_.model.kinds.begin(), s_.model.kinds.end(), joins) || !s_.modules.empty() ||
+      stage < 0)
+    return 1;
+  if (std::equal(placement_.ranks.begin(), placement_.ranks.end(), placement_.ranks.rbegin()) &&
+      stages > 1)
+    return 1;
+  const models::Stage& below = plan_.stages[static_cast<std::size_t>(stage)];
+  return 1 + static_cast<double>(models::skips_over(s_.model, below.first_layer + below.layers));
 }
 
 std::uint16_t StepBuilder::hop_segment(const Hop& hop) {

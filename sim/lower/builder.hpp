@@ -69,6 +69,7 @@ class StepBuilder {
     double alone = 0;  ///< seconds without host time
     double fluid = 0;  ///< of them, what depends on the bytes
     std::uint16_t segment = 0;
+    double tensors = 1;  ///< of the width of a layer, see boundary_tensors
   };
   struct Markers {  ///< zero-length segments that carry the memory of an expanded pass
     std::uint16_t open = 0, close = 0;
@@ -87,6 +88,7 @@ class StepBuilder {
   void make_lanes(const Program& program);
   const Hop& hop(int sender, const ActionContext& action, int receiver);
   std::uint16_t hop_segment(const Hop& hop);
+  double boundary_tensors(int stage) const;
   int pipeline_ranks() const { return static_cast<int>(plan_.pipeline.size()); }
   int rank_of(int lane) const { return lane % pipeline_ranks(); }
   int device_of(int rank) const { return plan_.pipeline[static_cast<std::size_t>(rank)].device; }

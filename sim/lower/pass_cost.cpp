@@ -372,10 +372,16 @@ PassCost backward_cost(const CostContext& context, const models::Layer& layer,
   PassCost cost = with_straggler(context, layer, shape, [&](const models::LayerShape& of) {
     std::vector<Op> ops;
     if (s.recompute == models::Recompute::Selective) models::append_core_recompute(ops, layer, of);
+    const std::size_t core = kernels(ops);
+    models::append_part_recompute(ops, s.model, layer, of, s.recompute_parts);
+    const std::size_t again = kernels(ops) - core;
     models::append_backward(ops, s.model, layer, of);
+    // The host's time is that of a backward without parts that run again: they are launched too.
+    const auto plain = static_cast<double>(kernels(ops) - again);
+    share = static_cast<double>(kernels(ops)) / plain;
     if (role == Role::Backward) return ops;
     std::vector<Op> half = half_of(ops, role == Role::Weight);
-    share = static_cast<double>(kernels(half)) / static_cast<double>(kernels(ops));
+    share = static_cast<double>(kernels(half)) / plain;
     return half;
   });
   add_host(context, cost, host_seconds(s, layer, false) * share);

@@ -264,3 +264,88 @@ TEST_CASE("experts take part in the memory by their share, gradients in edp", "[
   CHECK(eight.optimizer == Approx(12 * (held8.dense / 16 + held8.experts / 2)));
   CHECK(one.activation == Approx(eight.activation));  // as many rows as tokens, wherever they go
 }
+
+TEST_CASE("tokens that travel in FP8 are 33 of 64 bytes on their way out and whole back", "[moe]") {
+  for (const std::string dispatcher : {"all-to-all", "all-gather", "deepep"}) {
+    const std::string common = "moe: {dispatcher: " + dispatcher;
+    const auto plain = forward(small_moe(common + "}"), 2);
+    const auto fp8 = forward(small_moe(common + ", dispatch: fp8}"), 2);
+    INFO(dispatcher);
+    CHECK(bytes_of(fp8, "dispatch") ==
+          Approx(bytes_of(plain, "dispatch") * 33 / 64).epsilon(1e-12));
+    CHECK(bytes_of(fp8, "combine") == bytes_of(plain, "combine"));
+  }
+}
+
+TEST_CASE("experts given in place are those of the config", "[moe]") {
+  const auto parse = [](const std::string& model) {
+    const base::Document document = base::parse_yaml(model, "test.yaml");
+    return read_model(base::Fields(document, document.root), "");
+  };
+  const Model fields = parse(
+      "hidden: 4096\nlayers: 32\nheads: 32\nkv_heads: 8\nvocab: 32000\nactivation: swiglu\n"
+      "norm: rmsnorm\ntied: false\nexperts: {count: 8, per_token: 2, width: 14336}\n");
+  const Model preset = parse("preset: mixtral-8x7b\n");
+  CHECK(total_parameters(fields) == total_parameters(preset));
+  CHECK(active_parameters(fields) == active_parameters(preset));
+  const Model some = parse(
+      "hidden: 2048\nlayers: 12\nheads: 16\nvocab: 32000\nactivation: swiglu\nffn: 8192\nbias: "
+      "false\nexperts: {count: 64, per_token: 6, width: 1408, shared_width: 2816, dense_layers: "
+      "1}\n");
+  CHECK(some.layers.front() == 0);
+  CHECK(some.kinds[0].experts.count == 0);
+  CHECK(some.kinds[1].mlp.width == 0);
+  CHECK(std::count(some.layers.begin(), some.layers.end(), 1) == 11);
+}
+
+TEST_CASE("absorbed latent attention does the same product on the latent", "[moe]") {
+  const auto scenario = [](const std::string& form) {
+    return tests::scenario_of("model: {preset: deepseek-v3, layers: 4, mla: " + form +
+                              "}\ncluster: {preset: dgx-h100, nodes: 2}\n"
+                              "parallel: {cp: 2, ep: 8, context: all-gather}\n"
+                              "batch: {global: 16, micro: 1, sequence: 4096}\n");
+  };
+  const Scenario expanded = scenario("expanded"), absorbed = scenario("absorbed");
+  CHECK(total_parameters(expanded.model) == total_parameters(absorbed.model));
+  const auto flops = [](const Scenario& s) {
+    std::vector<Op> ops;
+    append_core(ops, moe_layer(s), layer_shape(s), Phase::Forward);
+    return matrix_flops(ops);
+  };
+  // 192 + 128 per score and head against 576 + 512.
+  CHECK(flops(absorbed) / flops(expanded) == Approx((576.0 + 512) / (192 + 128)));
+  const auto keys = [](const Scenario& s) {
+    std::vector<Op> ops;
+    append_core(ops, moe_layer(s), layer_shape(s), Phase::Forward);
+    double sum = 0;
+    for (const Op& op : ops) sum += op.kind == OpKind::Collective ? op.bytes : 0;
+    return sum;
+  };
+  CHECK(keys(absorbed) == Approx(4096.0 * 576 * 2));
+  CHECK(keys(expanded) == Approx(4096.0 * 128 * (192 + 128) * 2));
+  CHECK(activation_bytes(absorbed, moe_layer(absorbed)) >
+        activation_bytes(expanded, moe_layer(expanded)));
+}
+
+TEST_CASE("every dispatcher brings to the experts what all ranks route, and no more", "[moe]") {
+  struct Case {
+    std::string dispatcher, parallel;
+  };
+  for (const Case& c : {Case{"all-to-all", "{ep: 8, sequence_parallel: true}"},
+                        Case{"all-to-all", "{tp: 2, ep: 4, etp: 2, sequence_parallel: true}"},
+                        Case{"all-gather", "{tp: 2, ep: 8, sequence_parallel: true}"},
+                        Case{"deepep", "{ep: 16, sequence_parallel: true}"},
+                        Case{"slice", "{tp: 8, ep: 4, etp: 2, sequence_parallel: false}"}}) {
+    const Scenario s =
+        small_moe("parallel: " + c.parallel + "\nmoe: {dispatcher: " + c.dispatcher + "}");
+    const Routed r = routed(s.model, moe_layer(s), layer_shape(s));
+    INFO(c.dispatcher << " " << c.parallel);
+    // Ranks of a tensor group that hold the same tokens route them once.
+    const double routers = s.parallel.sequence_parallel || s.parallel.tp == 1 ? s.parallel.tp : 1;
+    const double group = s.parallel.ep * s.parallel.etp;
+    const double routed_by_group = r.routes * (c.dispatcher == "slice" ? 1 : group);
+    const double computed = r.rows * s.parallel.ep;  // the ranks of an etp group share each row
+    CHECK(computed == Approx(routed_by_group));
+    CHECK(r.tokens * routers == Approx(4096));
+  }
+}

@@ -12,17 +12,20 @@ double gathered(const Builder& b, const Exchange& x) {
 }
 
 void over(Builder& b, const Exchange& x, std::string_view name, CollectiveOp op, GroupAxis axis,
-          double ranks) {
+          double ranks, double share = 1) {
   if (ranks <= 1) return;
-  b.collective(name, x.phase, op, axis, kHalf * x.routed.tokens * ranks * x.routed.hidden, 0);
+  b.collective(name, x.phase, op, axis, share * kHalf * x.routed.tokens * ranks * x.routed.hidden,
+               0);
 }
 
 }  // namespace
 
 void all_gather_to_experts(Builder& b, const Exchange& x) {
   const ExpertShape& e = b.shape().experts;
-  over(b, x, "dispatch", CollectiveOp::AllGather, GroupAxis::Ep, e.ep);
-  if (e.etp > 1) over(b, x, "gather tokens", CollectiveOp::AllGather, GroupAxis::Etp, e.ranks());
+  over(b, x, "dispatch", CollectiveOp::AllGather, GroupAxis::Ep, e.ep, dispatch_share(b));
+  if (e.etp > 1)
+    over(b, x, "gather tokens", CollectiveOp::AllGather, GroupAxis::Etp, e.ranks(),
+         dispatch_share(b));
   const double reads = x.phase == Phase::Forward ? x.routed.rows : x.routed.rows * 2;
   copy_rows(b, "permute", x.phase, reads, x.routed.rows, x.routed.hidden);
 }

@@ -7,10 +7,10 @@
 namespace paceline::models::detail {
 namespace {
 
-void exchange_copies(Builder& b, const Exchange& x, std::string_view name) {
+void exchange_copies(Builder& b, const Exchange& x, std::string_view name, double share) {
   if (b.shape().experts.ep == 1) return;
   b.collective(name, x.phase, CollectiveOp::AllToAll, GroupAxis::Ep,
-               kHalf * x.routed.routes * x.routed.hidden, 0);
+               share * kHalf * x.routed.routes * x.routed.hidden, 0);
 }
 
 /// Rows from several ranks lie rank after rank; products want them expert after expert.
@@ -23,8 +23,9 @@ void sort_rows(Builder& b, const Exchange& x, std::string_view name) {
 
 void all_to_all_to_experts(Builder& b, const Exchange& x) {
   const double reads = x.phase == Phase::Forward ? x.routed.routes : x.routed.routes * 2;
-  copy_rows(b, "permute", x.phase, reads, x.routed.routes, x.routed.hidden);
-  exchange_copies(b, x, "dispatch");
+  const double share = dispatch_share(b);
+  copy_rows(b, "permute", x.phase, share * reads, share * x.routed.routes, x.routed.hidden);
+  exchange_copies(b, x, "dispatch", share);
   gather_rows(b, x);
   sort_rows(b, x, "sort by expert");
 }
@@ -32,7 +33,7 @@ void all_to_all_to_experts(Builder& b, const Exchange& x) {
 void all_to_all_from_experts(Builder& b, const Exchange& x) {
   sort_rows(b, x, "sort by rank");
   scatter_rows(b, x);
-  exchange_copies(b, x, "combine");
+  exchange_copies(b, x, "combine", 1);
   copy_rows(b, "unpermute", x.phase, x.routed.routes, x.routed.tokens, x.routed.hidden);
 }
 

@@ -23,12 +23,12 @@ Reach reach_of(const ExpertShape& e, const Exchange& x) {
           distinct_parts(experts, x.per_token, chosen * here)};
 }
 
-void exchange_once(Builder& b, const Exchange& x, std::string_view name) {
+void exchange_once(Builder& b, const Exchange& x, std::string_view name, double share) {
   const ExpertShape& e = b.shape().experts;
   if (e.ep == 1) return;
   const Reach reach = reach_of(e, x);
   const double nodes = e.nodes, here = static_cast<double>(e.ep) / nodes;
-  const double row = kHalf * x.routed.hidden * x.routed.tokens * e.load;
+  const double row = share * kHalf * x.routed.hidden * x.routed.tokens * e.load;
   b.two_step(name, x.phase, row * reach.nodes * (nodes - 1) / nodes,
              row * reach.ranks * (here - 1) / here);
 }
@@ -42,7 +42,7 @@ double arriving(const Builder& b, const Exchange& x) {
 }  // namespace
 
 void deepep_to_experts(Builder& b, const Exchange& x) {
-  exchange_once(b, x, "dispatch");
+  exchange_once(b, x, "dispatch", dispatch_share(b));
   const double reads = arriving(b, x) + (x.phase == Phase::Forward ? 0 : x.routed.routes);
   copy_rows(b, "permute", x.phase, reads, x.routed.routes, x.routed.hidden);
   gather_rows(b, x);
@@ -51,7 +51,7 @@ void deepep_to_experts(Builder& b, const Exchange& x) {
 void deepep_from_experts(Builder& b, const Exchange& x) {
   scatter_rows(b, x);
   copy_rows(b, "unpermute", x.phase, x.routed.routes, arriving(b, x), x.routed.hidden);
-  exchange_once(b, x, "combine");
+  exchange_once(b, x, "combine", 1);
 }
 
 }  // namespace paceline::models::detail

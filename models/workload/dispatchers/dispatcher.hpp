@@ -32,6 +32,10 @@ std::span<const DispatcherKind> dispatcher_kinds();
 #include "models/workload/dispatchers/list.def"
 #undef PACELINE_DISPATCHER
 
+/// What tokens on their way to experts weigh over their 16-bit form: 1, or in FP8 a byte and a
+/// share of an fp32 scale an element.
+double dispatch_share(const Builder& b);
+
 /// HBM bytes of copying rows: each read and written once.
 void copy_rows(Builder& b, std::string_view name, Phase phase, double read, double written,
                double hidden);

@@ -21,6 +21,11 @@ const DispatcherKind& dispatcher_kind(Dispatcher dispatcher) {
   return kDispatcherKinds[static_cast<std::size_t>(dispatcher)];
 }
 
+double dispatch_share(const Builder& b) {
+  constexpr double kBlock = 128;  // values with one scale
+  return b.shape().experts.settings.fp8_dispatch ? (1 + 4 / kBlock) / kHalf : 1;
+}
+
 void copy_rows(Builder& b, std::string_view name, Phase phase, double read, double written,
                double hidden) {
   b.stream(name, phase, b.shape().element * (read + written) * hidden, true);
@@ -29,7 +34,7 @@ void copy_rows(Builder& b, std::string_view name, Phase phase, double read, doub
 void gather_rows(Builder& b, const Exchange& x) {
   if (b.shape().experts.etp == 1) return;
   b.collective("gather rows", x.phase, CollectiveOp::AllGather, GroupAxis::Etp,
-               kHalf * x.routed.rows * x.routed.hidden, 0);
+               dispatch_share(b) * kHalf * x.routed.rows * x.routed.hidden, 0);
 }
 
 void scatter_rows(Builder& b, const Exchange& x) {

@@ -189,7 +189,7 @@ models::Scenario example_scenario() {
   s.parallel.dp = 2;
   s.parallel.zero = 1;
   s.parallel.sequence_parallel = true;
-  s.batch = {12, 2, 2048, {}};
+  s.batch = {12, 2, 2048, {}, {}};
   s.attention = "flash-2";
   return s;
 }

@@ -232,3 +232,30 @@ TEST_CASE("modules that cannot lie as stated are refused with the nearest valid 
   refused(two_modules("frozen: true, parallel: {dp: 8}", "frozen: true, parallel: {dp: 8}"),
           "nothing is trained");
 }
+
+TEST_CASE("skip connections cross every boundary between their ends, but not on mirrored stages",
+          "[sim]") {
+  const auto predicted = [](const std::string& skips, const std::string& schedule) {
+    return predict(scenario_of(
+        "model: {hidden: 512, layers: 16, heads: 8, vocab: 64, causal: false, skips: " + skips +
+        "}\ncluster: {preset: dgx-a100, nodes: 1}\nparallel: {pp: 4, dp: 2}\nschedule: " +
+        schedule + "\nbatch: {global: 16, micro: 1, sequence: 512}\n"));
+  };
+  const double tensor = 2.0 * 512 * 512 * 16;  // of a step, over all replicas
+  // 4 layers a stage: 1 + 4, 1 + 8 and 1 + 4 tensors; skips of the middle cross all three.
+  const Prediction chain = predicted("true", "1f1b");
+  CHECK(sent(chain, Stream::PpDown) == Approx(tensor * (5 + 9 + 5)));
+  CHECK(sent(chain, Stream::PpUp) == Approx(tensor * (5 + 9 + 5)));
+  CHECK(sent(predicted("false", "1f1b"), Stream::PpDown) == Approx(tensor * 3));
+  const std::string wave = "{name: pulse, chunks: 2}";
+  CHECK(sent(predicted("true", wave), Stream::PpDown) ==
+        Approx(sent(predicted("false", wave), Stream::PpDown)));
+  // The projections of 8 layers, their weights and biases.
+  const auto parameters = [](const std::string& skips) {
+    return models::total_parameters(
+        scenario_of("model: {hidden: 512, layers: 16, heads: 8, vocab: 64, skips: " + skips +
+                    "}\ncluster: {preset: dgx-a100, nodes: 1}\nbatch: {global: 8, sequence: 64}\n")
+            .model);
+  };
+  CHECK(parameters("true") - parameters("false") == 8 * (2 * 512 * 512 + 512));
+}

@@ -112,6 +112,22 @@ TEST_CASE("scores cost 5 bytes with dropout, 4 without, 10 unfused", "[memory]")
   CHECK(scores("true", "eager") == Approx(10));
 }
 
+TEST_CASE("parts that run again are not stored: outputs of two norms, and of the activation",
+          "[memory]") {
+  CHECK(layer_bytes("") - layer_bytes("recompute: [norms]") == Approx(2 * 2 * kS * kB * kH));
+  CHECK(layer_bytes("") - layer_bytes("recompute: [activation]") == Approx(2 * kS * kB * 4 * kH));
+  CHECK(layer_bytes("recompute: [core, norms, activation]") == Approx((34 - 4 - 8) * kS * kB * kH));
+  // One layer at a time has them back.
+  const StagesOf plain(kPaper), parts(kPaper + "recompute: [norms, activation]");
+  CHECK(parts.memory().workspace - plain.memory().workspace == Approx(12 * kS * kB * kH));
+}
+
+TEST_CASE("loss in pieces keeps the logits of one", "[memory]") {
+  const StagesOf whole("loss_chunks: 1"), pieces("loss_chunks: 8");
+  CHECK(pieces.memory().logits == Approx(whole.memory().logits / 8));
+  CHECK(pieces.memory().activation == whole.memory().activation);
+}
+
 TEST_CASE("training state is 18 or 16 bytes a parameter with Adam", "[memory]") {
   const auto state = [](const std::string& more) {
     const StateBytes b = state_bytes(small_gpt(more));

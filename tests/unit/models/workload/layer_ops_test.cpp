@@ -312,3 +312,34 @@ TEST_CASE("gradient accumulation costs what the stack's way moves", "[layer]") {
   CHECK(accumulated("separate-32") == Approx(10));
   CHECK(accumulated("fused-32") == 0);
 }
+
+TEST_CASE("head and loss in pieces do the same products, all in the forward", "[layer]") {
+  const auto head = [](const std::string& more, Phase phase) {
+    const Scenario s = small_gpt(more);
+    std::vector<Op> ops;
+    append_head(ops, s.model, s.model.vocab, layer_shape(s), phase);
+    return ops;
+  };
+  const std::string tp = "parallel: {tp: 2, sequence_parallel: true}\n";
+  for (const std::string& layout : {std::string(), tp}) {
+    const double whole =
+        matrix_flops(head(layout, Phase::Forward)) + matrix_flops(head(layout, Phase::Input));
+    const auto pieces = head(layout + "loss_chunks: 4\n", Phase::Forward);
+    CHECK(matrix_flops(pieces) == Approx(whole));
+    CHECK(matrix_flops(head(layout + "loss_chunks: 4\n", Phase::Input)) == 0);
+    CHECK(named(pieces, "LM head").m == kB * kS / 4);
+  }
+  // The input is gathered once, its gradient scattered once; the backward gathers no more.
+  CHECK(collectives(head(tp + "loss_chunks: 4\n", Phase::Forward)) == 2);
+  CHECK(collectives(head(tp + "loss_chunks: 4\n", Phase::Input)) == 0);
+}
+
+TEST_CASE("norms and activations that run again are streams of a forward", "[layer]") {
+  const Scenario s = small_gpt("recompute: [norms, activation]\n");
+  std::vector<Op> ops;
+  append_part_recompute(ops, s.model, s.model.kinds[0], layer_shape(s), s.recompute_parts);
+  REQUIRE(ops.size() == 3);
+  const auto forward = forward_of(s);
+  CHECK(named(ops, "norm again").bytes == named(forward, "norm 1").bytes);
+  CHECK(named(ops, "activation again").bytes == named(forward, "activation").bytes);
+}
