@@ -11,6 +11,7 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario_options.hpp"
+#include "reports/html/report.hpp"
 #include "reports/result_json.hpp"
 #include "reports/text.hpp"
 #include "reports/timeline.hpp"
@@ -31,6 +32,7 @@ constexpr const char* kRunHelp =
     "Examples:\n"
     "  paceline run scenarios/llama3_70b_64_h100.yaml\n"
     "  paceline run scenarios/llama3_70b_64_h100.yaml --set parallel.tp=8 --set batch.micro=2\n"
+    "  paceline run scenarios/llama3_70b_64_h100.yaml --report step.html   (open in a browser)\n"
     "  paceline run scenarios/llama3_70b_64_h100.yaml --trace step.json   (open in "
     "ui.perfetto.dev)\n"
     "  paceline run scenarios/llama3_70b_64_h100.yaml --json - | jq .step_time_s";
@@ -39,11 +41,11 @@ struct RunOptions {
   std::string scenario;
   EngineChoice engine;
   std::vector<std::string> set;
-  std::string json, trace, picture;
+  std::string json, trace, picture, report;
 };
 
 struct RunOutputs {
-  std::optional<reports::OutputFile> json, trace, picture;
+  std::optional<reports::OutputFile> json, trace, picture, report;
 };
 
 RunOutputs open_outputs(const RunOptions& options) {
@@ -55,13 +57,17 @@ RunOutputs open_outputs(const RunOptions& options) {
   open(options.json, out.json);
   open(options.trace, out.trace);
   open(options.picture, out.picture);
+  open(options.report, out.report);
   return out;
 }
 
-void write_outputs(RunOutputs& out, const reports::Answer& answer,
+void write_outputs(RunOutputs& out, const models::Scenario& scenario, const reports::Answer& answer,
                    const sim::Prediction& prediction) {
   if (out.json) out.json->write(reports::to_json(answer));
   if (out.picture) out.picture->write(reports::timeline_svg(answer, prediction));
+  if (out.report) {
+    out.report->write(reports::run_report({&answer, reports::report_view(scenario, prediction)}));
+  }
   if (out.trace) {
     const std::size_t events = reports::write_trace(
         answer, prediction, [&](std::string_view text) { out.trace->write(text); });
@@ -70,10 +76,10 @@ void write_outputs(RunOutputs& out, const reports::Answer& answer,
     }
   }
   // All or none: nothing appears before everything is written.
-  for (auto* file : {&out.json, &out.trace, &out.picture}) {
+  for (auto* file : {&out.json, &out.trace, &out.picture, &out.report}) {
     if (*file) (*file)->flush();
   }
-  for (auto* file : {&out.json, &out.trace, &out.picture}) {
+  for (auto* file : {&out.json, &out.trace, &out.picture, &out.report}) {
     if (*file) (*file)->commit();
   }
 }
@@ -90,8 +96,9 @@ sim::Prediction predict_with_progress(const models::Scenario& scenario,
 }
 
 int run_scenario(const RunOptions& options) {
+  if (!options.report.empty()) reports::require_report_library();
   sim::PredictOptions predict = find_engine(options.engine);
-  predict.inner = !options.trace.empty();
+  predict.inner = !options.trace.empty() || !options.report.empty();
   predict.energy = true;
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   RunOutputs outputs = open_outputs(options);
@@ -99,8 +106,9 @@ int run_scenario(const RunOptions& options) {
   const reports::Answer answer = reports::make_answer(
       scenario, prediction,
       reports::run_command(options.scenario, options.set, engine_words(options.engine)));
-  write_outputs(outputs, answer, prediction);
-  const bool to_pipe = options.json == "-" || options.trace == "-" || options.picture == "-";
+  write_outputs(outputs, scenario, answer, prediction);
+  const bool to_pipe = options.json == "-" || options.trace == "-" || options.picture == "-" ||
+                       options.report == "-";
   if (!to_pipe) print(to_text(answer, reports::terminal_style()));
   return answer.result.fits() ? kDone : kAnswerIsNo;
 }
@@ -115,6 +123,8 @@ void add_run(CLI::App& program, int& exit_code) {
   add_engine_options(run, options->engine);
   add_json_option(run, options->json);
   add_option(run, "--trace", options->trace, "also write a Chrome trace, for Perfetto",
+             {.value = "FILE"});
+  add_option(run, "--report", options->report, "also write one HTML page to read and send",
              {.value = "FILE"});
   add_option(run, "--picture", options->picture, "also draw the timeline as SVG",
              {.value = "FILE"});

@@ -3,19 +3,11 @@
 
 #include "base/text.hpp"
 #include "sim/measure.hpp"
+#include "sim/memory_events.hpp"
 
 /// Memory along the timeline.
 namespace paceline::sim {
 
-namespace {
-
-struct MemoryEvent {
-  double time = 0;
-  TaskId task = 0;
-  bool starts = false;
-};
-
-/// Allocations and frees in the order of time; what ends at the same moment frees first.
 std::vector<MemoryEvent> memory_events(const TaskGraph& graph, const Timeline& timeline) {
   std::vector<MemoryEvent> events;
   bool ordered = true;  // per lane
@@ -37,8 +29,6 @@ std::vector<MemoryEvent> memory_events(const TaskGraph& graph, const Timeline& t
   });
   return events;
 }
-
-}  // namespace
 
 std::vector<MemoryPeak> replay_memory(const TaskGraph& graph, const Timeline& timeline) {
   std::vector<MemoryPeak> peaks(graph.lanes.size());

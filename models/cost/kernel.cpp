@@ -113,16 +113,21 @@ base::Seconds gemm_time(const KernelModel& model, Precision precision, double m,
 
 namespace {
 
+/// Operands and result of `count` products.
+double product_bytes(Precision precision, double m, double n, double k, double count,
+                     bool accumulates) {
+  const double element = element_bytes(precision);
+  const double output = accumulates ? 8 : std::max(element, 2.0);
+  return count * (element * (m * k + k * n) + output * m * n);
+}
+
 /// `rate` over that of the tile law.
 base::Seconds product_time(const KernelModel& model, Precision precision, double m, double n,
                            double k, double count, bool accumulates, double rate) {
   const auto& matrix = model.matrix[static_cast<std::size_t>(precision)];
   const double compute =
       tile_time(matrix, model.multiprocessors, model.tile, m, n, k, count) / rate;
-  const double element = element_bytes(precision);
-  const double output = accumulates ? 8 : std::max(element, 2.0);
-  const double bytes = count * (element * (m * k + k * n) + output * m * n);
-  const double memory = bytes / model.memory;
+  const double memory = product_bytes(precision, m, n, k, count, accumulates) / model.memory;
   return base::Seconds(std::max(compute, memory) + model.overlap_loss * std::min(compute, memory) +
                        model.launch);
 }
@@ -215,6 +220,25 @@ base::Seconds kernel_time(const KernelModel& model, const Op& op) {
       break;
   }
   return base::Seconds(0);
+}
+
+double kernel_bytes(const KernelModel& model, const Op& op) {
+  switch (op.kind) {
+    case OpKind::Gemm:
+    case OpKind::BatchedGemm:
+    case OpKind::GroupedGemm:
+      return product_bytes(op.precision, op.m, op.n, op.k, op.count, op.accumulates);
+    case OpKind::Attention: {
+      const double tensors =
+          op.count * op.head_dim * 2 * (op.m * op.heads + op.n * op.kv_heads);  // q, o and k, v
+      return element_bytes(op.precision) * tensors * (op.phase == Phase::Forward ? 1 : 2);
+    }
+    case OpKind::Stream:
+      return op.bytes * (op.exact ? 1 : model.elementwise);
+    case OpKind::Collective:
+      break;
+  }
+  return 0;
 }
 
 }  // namespace paceline::models

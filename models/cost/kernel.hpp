@@ -72,4 +72,9 @@ base::Seconds optimizer_time(const KernelModel& model, std::string_view optimize
 /// where there are such, else the time of their memory traffic.
 base::Seconds kernel_time(const KernelModel& model, const Op& op);
 
+/// Bytes an op moves between the device's memory and its cores: operands and results once each. Of
+/// attention its queries, keys, values and outputs, backward with their gradients, no scores
+/// (Dao et al. 2022, FlashAttention, section 3.2, in the limit of large tiles); 0 for a collective.
+double kernel_bytes(const KernelModel& model, const Op& op);
+
 }  // namespace paceline::models

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DOUTPUT=page_files.cpp -DFOLDER=reports/html/page -P embed.cmake: the files of the page as one
+# C++ source. Scripts are put together in the order of their names.
+file(GLOB scripts ${FOLDER}/*.js)
+list(SORT scripts)
+set(script "")
+foreach(path IN LISTS scripts)
+  file(READ ${path} text)
+  string(APPEND script "${text}")
+endforeach()
+file(READ ${FOLDER}/report.html html)
+file(READ ${FOLDER}/report.css style)
+set(source "// Made by cmake/embed.cmake.\n#include \"reports/html/page.hpp\"\n\nnamespace paceline::reports {\n\nPageFiles page_files() {\n  return {")
+foreach(part IN ITEMS html style script)
+  # Compilers take string literals of 64 KiB at least: pieces of less than that, side by side.
+  string(LENGTH "${${part}}" length)
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${${part}}" ${at} 15000 piece)
+    string(APPEND source "\n          R\"~~~(${piece})~~~\"")
+    math(EXPR at "${at} + 15000")
+  endwhile()
+  if(NOT part STREQUAL script)
+    string(APPEND source ",")
+  endif()
+endforeach()
+string(APPEND source "};\n}\n\n}  // namespace paceline::reports\n")
+file(WRITE ${OUTPUT} "${source}")

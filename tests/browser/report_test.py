@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The reports in a headless Chromium without network: report_test.py PACELINE SOURCE [CHROMIUM].
+Exit 77: no browser, or no chart library. PACELINE_UPDATE_GOLDEN=1 renews the reference pictures."""
+import json, os, pathlib, subprocess, sys, tempfile, unittest
+
+from devtools import Browser
+from png import difference
+
+SKIPPED = 77
+HOSTILE = "</script><b>\"'\\ {{data}} \u00e4\u4e2d"
+LIKENESS = 9.0  # of 255: other fonts give 3 to 6, a chart that is missing more than 12
+program, source, browser, folder = None, None, None, None
+
+
+def paceline(*arguments):
+    return subprocess.run([program, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=source)
+
+
+def make(name, *arguments):
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        ran = paceline(*arguments, "--report", path)
+        if ran.returncode not in (0, 1):
+            raise RuntimeError(ran.stderr)
+    return path
+
+
+class ReportTest(unittest.TestCase):
+    run_arguments = ("run", "scenarios/llama3_70b_gpipe_16_h100.yaml")
+
+    def setUp(self):
+        browser.problems.clear()
+        browser.size(1280, 900)
+        browser.scheme("light")
+
+    def tearDown(self):
+        self.assertEqual(browser.problems, [])
+        self.assertEqual(browser.value("paceline.errors.length"), 0)
+
+    def open(self, path):
+        browser.open(path)
+        browser.settle()
+
+    def run_report(self):
+        return make("run.html", *self.run_arguments, "--set", "run.tokens=1e12", "--set", "run.price=on-demand")
+
+    def test_a_run_has_its_answer_and_every_chart_its_marks(self):
+        self.open(self.run_report())
+        answer = json.loads(paceline(*self.run_arguments, "--json", "-").stdout)
+        first = browser.value("document.querySelector('.tile.first .value').textContent").replace("\u00a0", " ")
+        seconds = answer["step_time_s"]
+        self.assertAlmostEqual(float(first.split()[0]), seconds, delta=0.01 * seconds)
+        bars = browser.value("paceline.charts.time.getDatasetMeta(0).data.length")
+        self.assertEqual(bars, sum(1 for s in answer["breakdown_s"].values() if s > 0))
+        kinds = browser.value("paceline.charts.traffic.getDatasetMeta(0).data.length")
+        self.assertEqual(kinds, sum(1 for b in answer["traffic_bytes"].values() if b > 0))
+        self.assertGreater(browser.value("paceline.charts.memory.data.datasets.length"), 3)
+        self.assertEqual(browser.value("paceline.charts.power.data.datasets.length"), 5)
+        self.assertGreater(browser.value("paceline.charts.roofline.data.datasets[0].data.length"), 4)
+        self.assertEqual(browser.value("document.querySelectorAll('#matrix tbody tr').length"), len(answer["memory"]["per_rank"]))
+
+    def test_every_span_is_on_the_timeline_and_a_click_takes_a_stream_away(self):
+        self.open(self.run_report())
+        counted = browser.value("paceline.timelines[0].rows.reduce((n, row) => n + row.start.length, 0)")
+        self.assertEqual(counted, browser.value("paceline.report.runs[0].view.spans.rows.reduce((n, row) => n + row.gap.length, 0)"))
+        drawn = browser.value("paceline.timelines[0].drawn")
+        self.assertGreater(drawn, 0)
+        browser.click("[data-stream='compute']")
+        self.assertLess(browser.value("paceline.timelines[0].drawn"), drawn)
+        self.assertEqual(browser.value("document.querySelector(\"[data-stream='compute']\").getAttribute('aria-pressed')"), "false")
+        browser.click("[data-stream='compute']")
+        self.assertEqual(browser.value("paceline.timelines[0].drawn"), drawn)
+
+    def test_the_timeline_zooms_pans_and_tells_of_a_span(self):
+        self.open(self.run_report())
+        before = browser.value("paceline.timelines[0].view.to")
+        browser.click("[aria-label='zoom in']")
+        self.assertLess(browser.value("paceline.timelines[0].view.to - paceline.timelines[0].view.from"), before)
+        browser.value("paceline.timelines[0].box.focus()")
+        start = browser.value("paceline.timelines[0].view.from")
+        browser.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight")
+        browser.settle()
+        self.assertGreater(browser.value("paceline.timelines[0].view.from"), start)
+        browser.call("Input.dispatchKeyEvent", type="keyDown", key="0")
+        browser.settle()
+        self.assertEqual(browser.value("paceline.timelines[0].view.from"), 0)
+        x, y = browser.value("(() => { const t = paceline.timelines[0], box = t.canvas.getBoundingClientRect(), line = t.lines.find(l => l.row),"
+                             " row = line.row, i = row.start.length >> 1; return [box.x + t.x((row.start[i] + row.end[i]) / 2 * t.spans.unit_s), box.y + 24 + line.y + 7]; })()")
+        browser.click_at(x, y)
+        self.assertIn("stage", browser.value("document.querySelector('.tip').textContent"))
+        self.assertIn("microbatch", browser.value("paceline.timelines[0].details.textContent"))
+
+    def test_a_stage_alone_hides_the_others(self):
+        self.open(self.run_report())
+        lines = browser.value("paceline.timelines[0].lines.length")
+        browser.value("(() => { const s = document.querySelector(\"select[aria-label='stage']\"); s.value = '0'; s.dispatchEvent(new Event('change')); })()")
+        browser.settle()
+        self.assertLess(browser.value("paceline.timelines[0].lines.length"), lines)
+
+    def test_what_users_write_is_text(self):
+        self.open(make("hostile.html", "run", "scenarios/llama3_8b_8_h100.yaml", "--set", "name=" + json.dumps(HOSTILE)))
+        self.assertEqual(browser.value("document.querySelector('h1').textContent"), HOSTILE)
+        self.assertEqual(browser.value("document.querySelectorAll('h1 b').length"), 0)
+
+    def test_charts_have_words_and_tables_for_those_who_do_not_see_them(self):
+        self.open(self.run_report())
+        self.assertEqual(browser.value("[...document.querySelectorAll('figure canvas')].filter(c => !(c.getAttribute('aria-label') || '').length).length"), 0)
+        self.assertEqual(browser.value("[...document.querySelectorAll('section')].filter(s => !document.getElementById(s.getAttribute('aria-labelledby'))).length"), 0)
+        self.assertGreater(browser.value("document.querySelectorAll('table').length"), 6)
+
+    def test_a_comparison_shares_one_axis_and_explains_the_difference(self):
+        self.open(make("compare.html", "compare", "scenarios/llama3_70b_64_h100.yaml", "scenarios/llama3_70b_gpipe_16_h100.yaml"))
+        self.assertEqual(browser.value("paceline.timelines.length"), 2)
+        self.assertTrue(browser.value("paceline.timelines[0].view === paceline.timelines[1].view"))
+        ends = browser.value("(() => { const d = paceline.charts['waterfall-1'].data.datasets[0].data; return [d[0][1], d[d.length - 1][1], d[d.length - 2][1]]; })()")
+        steps = browser.value("paceline.report.runs.map(run => run.answer.step_time_s)")
+        self.assertEqual(ends[:2], steps)
+        self.assertAlmostEqual(ends[2], steps[1], delta=0.01 * steps[1])
+
+    def test_a_sweep_has_a_mark_for_every_point_and_a_click_filters_its_table(self):
+        path = make("sweep.html", "sweep", "scenarios/llama3_8b_8_h100.yaml", "--over", "parallel.zero=1,2,3", "--over", "batch.micro=1,2,3")
+        self.open(path)
+        done = browser.value("paceline.report.sweep.rows.filter(row => row.step_time_s !== undefined).length")
+        marks = browser.value("paceline.charts.scatter.data.datasets.reduce((n, set) => n + set.data.length, 0)")
+        self.assertEqual(marks, done)
+        rows = browser.value("document.querySelectorAll('#points tbody tr').length")
+        self.assertEqual(rows, 9)
+        self.assertIn("does not divide", browser.value("document.querySelector('#reasons').textContent"))
+        bad = browser.value("paceline.report.sweep.rows.filter(row => row.status === 'bad input').length")
+        browser.click("[data-status='bad input']")
+        self.assertEqual(browser.value("document.querySelectorAll('#points tbody tr').length"), rows - bad)
+
+    def test_pictures_at_two_widths_are_like_the_references(self):
+        references = pathlib.Path(__file__).parent / "references"
+        for width, scheme in ((1280, "light"), (420, "dark")):
+            browser.size(width, 900)
+            browser.scheme(scheme)
+            self.open(self.run_report())
+            self.assertLessEqual(browser.value("document.documentElement.scrollWidth"), width)
+            top = browser.value("document.querySelector('#timeline').getBoundingClientRect().bottom")
+            picture = browser.screenshot((0, 0, width, 1400 if width > 800 else 2400), 0.25)
+            path = references / f"run_{width}_{scheme}.png"
+            if os.environ.get("PACELINE_UPDATE_GOLDEN"):
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(picture)
+            apart = difference(picture, path.read_bytes())
+            self.assertLess(apart, LIKENESS, f"{path.name}; a picture of now is in {self.keep(picture, path.name)}" if apart >= LIKENESS else "")
+            self.assertGreater(top, 0)
+
+    @staticmethod
+    def keep(picture, name):
+        path = pathlib.Path(tempfile.gettempdir()) / ("paceline_" + name)
+        path.write_bytes(picture)
+        return path
+
+
+if __name__ == "__main__":
+    program, source = os.path.abspath(sys.argv[1]), sys.argv[2]
+    if len(sys.argv) < 4 or not os.access(sys.argv[3], os.X_OK):
+        print("skipped: no Chromium here")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory(prefix="paceline-report-") as folder:
+        if paceline("run", "scenarios/gpt2_124m_1_gpu.yaml", "--report", os.path.join(folder, "first.html")).returncode == 3:
+            print("skipped: no chart library here")
+            sys.exit(SKIPPED)
+        browser = Browser(sys.argv[3])
+        try:
+            result = unittest.main(argv=sys.argv[:1] + sys.argv[4:], exit=False).result
+        finally:
+            browser.close()
+    sys.exit(0 if result.wasSuccessful() else 1)
