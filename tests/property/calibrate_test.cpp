@@ -327,9 +327,9 @@ TEST_CASE("a band is no narrower than that of a profile whose products stay", "[
   }
   CalibrateOptions options{
       "mine", models::read_device("h100-sxm"), "", models::read_profile("h100-sxm"), {}};
-  CHECK(options.base->residual == Approx(0.05));
+  options.base->residual = 0.2;
   const Calibration result = calibrate::calibrate(inputs, options);
   CHECK(result.accepted());
-  CHECK(result.profile.residual == options.base->residual);
+  CHECK(result.profile.residual == 0.2);
   CHECK(result.notes.back() == "launch was not measured: 3.00 us; that of 'h100-sxm' stays");
 }
