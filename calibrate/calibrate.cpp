@@ -162,13 +162,26 @@ void collect_reports(const Fits& fits, Calibration& out) {
   out.notes.insert(out.notes.end(), fits.attention.notes.begin(), fits.attention.notes.end());
 }
 
-/// Two thirds of the left-out samples lie inside it: one standard deviation of a kernel's time.
-double band_of(const std::vector<CurveReport>& reports, double fallback) {
+/// Two thirds of the left-out samples lie inside it: one standard deviation of a kernel's time. A
+/// profile that keeps the products of its base is no surer than that.
+double band_of(const std::vector<CurveReport>& reports, double before, bool keeps_products) {
   std::vector<double> errors;
   for (const CurveReport& r : reports)
     errors.insert(errors.end(), r.held_errors.begin(), r.held_errors.end());
-  if (errors.empty()) return fallback;
-  return std::clamp(quantile(std::move(errors), 0.68), kLeastBand, 1.0);
+  if (errors.empty()) return before;
+  const double band = std::clamp(quantile(std::move(errors), 0.68), kLeastBand, 1.0);
+  return keeps_products ? std::max(band, before) : band;
+}
+
+/// What was not measured, and what stands for it.
+void note_missing(const Fits& fits, const CalibrateOptions& options, Calibration& out) {
+  const std::string kept =
+      options.base ? "; that of " + base::quote(options.base->name) + " stays" : "";
+  if (!fits.roof.rate)
+    out.notes.push_back("memory roof: neither triad nor copy-d2d was measured" + kept);
+  if (!fits.launch.seconds)
+    out.notes.push_back("launch was not measured: " + base::format_seconds(out.profile.launch) +
+                        kept);
 }
 
 void set_measured(const Inputs& inputs, const std::vector<Measured>& samples, Fits& fits,
@@ -193,7 +206,6 @@ void set_measured(const Inputs& inputs, const std::vector<Measured>& samples, Fi
   if (fits.overlap.slowdown) p.overlap_slowdown = fits.overlap.slowdown;
   if (!fits.collectives.curves.empty()) p.collectives = std::move(fits.collectives.curves);
   if (auto power = fit_power(samples); !power.empty()) p.power = std::move(power);
-  p.residual = band_of(out.reports, p.residual);
 }
 
 }  // namespace
@@ -235,9 +247,8 @@ Calibration calibrate(const Inputs& inputs, const CalibrateOptions& options) {
   set_gemm(inputs, fits, out);
   collect_reports(fits, out);
   set_measured(inputs, samples, fits, out);
-  if (!fits.roof.rate) out.notes.push_back("memory roof: neither triad nor copy-d2d was measured");
-  if (!fits.launch.seconds)
-    out.notes.push_back("launch was not measured: " + base::format_seconds(out.profile.launch));
+  out.profile.residual = band_of(out.reports, out.profile.residual, !products);
+  note_missing(fits, options, out);
   out.profile_text = models::profile_json(out.profile);
   models::read_profile(base::parse_json(out.profile_text, options.name + ".json"));
   return out;

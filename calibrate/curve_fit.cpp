@@ -42,10 +42,13 @@ CurveFit fit_curve(const std::string& name, double bound, std::vector<CurveSampl
     if (const auto found = held.find(s.point.x); found != held.end()) row.held_out = found->second;
     rows.push_back(row);
   }
-  const std::string law = std::to_string(fit.points.size()) + " points, " +
-                          base::format_seconds(base::Seconds(fit.curve.at(fit.curve.low()))) +
-                          " to " +
-                          base::format_seconds(base::Seconds(fit.curve.at(fit.curve.high())));
+  const auto seconds_at = [&](double size) {
+    return base::format_seconds(base::Seconds(fit.curve.at(size)));
+  };
+  const std::string law = fit.points.size() == 1 ? "1 point, " + seconds_at(fit.curve.low())
+                                                 : std::to_string(fit.points.size()) + " points, " +
+                                                       seconds_at(fit.curve.low()) + " to " +
+                                                       seconds_at(fit.curve.high());
   fit.report = judge(name, law, bound, rows);
   return fit;
 }

@@ -75,23 +75,34 @@ kernels::Shape shape_of(const kernels::Operation& operation, const models::Kerne
   return shape;
 }
 
-/// The scenario with this program's own attention where its device is not known to have that: the
-/// shapes are the same before a profile is there.
+/// The scenario, whose device may have no profile of this program's attention yet, or no file: the
+/// shapes are the same before there is one. base::Error of the scenario as it stands.
 models::Scenario read_for_shapes(const BenchOptions& options) {
+  const std::vector<std::string> stand_ins[] = {
+      {"attention=eager"},
+      {"cluster.node.device=h100-sxm"},
+      {"cluster.node.device=h100-sxm", "attention=eager"}};
   try {
     return models::read_scenario_file(options.scenario, options.set);
   } catch (const base::Error&) {
-    std::vector<std::string> set = options.set;
-    set.emplace_back("attention=eager");
-    models::Scenario scenario = models::read_scenario_file(options.scenario, set);
-    scenario.attention = "paceline";
-    return scenario;
+    for (const std::vector<std::string>& more : stand_ins) {
+      std::vector<std::string> set = options.set;
+      set.insert(set.end(), more.begin(), more.end());
+      try {
+        models::Scenario scenario = models::read_scenario_file(options.scenario, set);
+        if (more.back() == "attention=eager") scenario.attention = "paceline";
+        return scenario;
+      } catch (const base::Error&) {  // the next one, or what was wrong at first
+      }
+    }
+    throw;
   }
 }
 
 /// The kernels of a step of the scenario, with a line for what there is no kernel of.
 std::vector<BenchCase> scenario_cases(const BenchOptions& options, const Backend& backend,
                                       std::size_t& left_out) {
+  kernels::check_names(options.choice);
   const models::Scenario scenario = read_for_shapes(options);
   const auto& only = options.choice.only;
   std::vector<BenchCase> cases;
@@ -303,6 +314,9 @@ void check_options(const BenchOptions& o) {
 
 int run_bench(const BenchOptions& options) {
   check_options(options);
+  if (!options.scenario.empty() && !options.choice.types.empty())
+    throw base::Error("--types", "a scenario's kernels have the scenario's types",
+                      "--set precision=bf16 changes them");
   const Backend& backend = kernels::backend_named(options.backend);
   if (options.check) return check_kernels(options, backend);
   if (options.ranks > 1) return bench_ranks(options, backend);

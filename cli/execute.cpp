@@ -14,7 +14,6 @@
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/processes.hpp"
-#include "cli/progress.hpp"
 #include "cli/scenario_options.hpp"
 #include "kernels/collective/world.hpp"
 #include "kernels/hardware_engine/hardware.hpp"
@@ -143,6 +142,12 @@ std::string train_json(const ExecuteOptions& options, const kernels::train::Trai
   return json.finish();
 }
 
+std::string train_row(const kernels::train::TrainStep& step) {
+  return reports::pad_left(std::to_string(step.step), 6) +
+         reports::pad_left(base::format_fixed(step.loss, 4), 10) +
+         reports::pad_left(base::format_seconds(base::Seconds(step.seconds)), 12) + "\n";
+}
+
 /// A real small GPT in place of kernels on made-up inputs.
 int train(const ExecuteOptions& options, const models::Scenario& scenario,
           const kernels::Backend& backend, int ranks) {
@@ -158,25 +163,35 @@ int train(const ExecuteOptions& options, const models::Scenario& scenario,
   const sim::Program program = kernels::train::training_program(scenario, plan, options.steps);
   if (const std::optional<int> status = start_ranks(ranks, backend)) return *status;
   const kernels::Communicator world = kernels::world_of(backend);
-  const bool first = world.rank() == 0;
+  // Rows come as steps end: whatever stops the training leaves those that were done.
+  const bool shown = world.rank() == 0 && options.json != "-";
+  if (shown)
+    print(scenario.name + ", " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks") +
+          ", seed " + std::to_string(options.seed) + "\n  step      loss        time\n");
   const kernels::train::TrainResult result = kernels::train::train_gpt(
       scenario, plan, program, world, backend, train, [&](const kernels::train::TrainStep& step) {
-        if (first) show_progress("train: step " + std::to_string(step.step));
+        if (shown) print(train_row(step));
       });
-  if (!first) return kDone;
-  show_progress("");
-  std::string text = scenario.name + ", " + std::to_string(ranks) +
-                     (ranks == 1 ? " rank" : " ranks") + ", seed " + std::to_string(options.seed) +
-                     "\n  step      loss        time\n";
-  for (const kernels::train::TrainStep& step : result.steps)
-    text += reports::pad_left(std::to_string(step.step), 6) +
-            reports::pad_left(base::format_fixed(step.loss, 4), 10) +
-            reports::pad_left(base::format_seconds(base::Seconds(step.seconds)), 12) + "\n";
-  answer(text, options.json.empty() ? "" : train_json(options, result), options.json);
+  if (world.rank() == 0 && !options.json.empty())
+    answer("", train_json(options, result), options.json);
   return kDone;
 }
 
+/// Options that would change nothing are refused: someone expects them to.
+void check_options(const ExecuteOptions& o) {
+  const auto refuse = [](bool given, const char* option, const char* why) {
+    if (given) throw base::Error(option, why, "leave it out");
+  };
+  const char* const of_train = "is of --train";
+  const char* const timed = "means nothing to --train, which predicts nothing";
+  refuse(!o.train && !o.text.empty(), "--text", of_train);
+  refuse(!o.train && o.seed != ExecuteOptions{}.seed, "--seed", of_train);
+  refuse(o.train && !o.details.empty(), "--details", timed);
+  refuse(o.train && !o.trace.empty(), "--trace", timed);
+}
+
 int execute(const ExecuteOptions& options) {
+  check_options(options);
   const models::Scenario scenario = models::read_scenario_file(options.scenario, options.set);
   const int ranks = ranks_of(options, scenario);
   const kernels::Backend& backend = kernels::backend_named(options.backend);

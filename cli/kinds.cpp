@@ -8,6 +8,7 @@
 #include "base/json.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
+#include "kernels/operation.hpp"
 #include "models/compression/codec.hpp"
 #include "models/context/method.hpp"
 #include "models/hardware/fabric.hpp"
@@ -185,6 +186,31 @@ Entry codec_entry(const std::string& name) {
   return entry;
 }
 
+std::vector<std::string> measured_kernels() {
+  std::vector<std::string> names;
+  for (const kernels::Operation& operation : kernels::operations())
+    if (names.empty() || names.back() != operation.kernel) names.emplace_back(operation.kernel);
+  return names;
+}
+
+/// Passes of a kernel, their types and where they run.
+Entry kernel_entry(const std::string& name) {
+  Entry entry{name, "", name + "\n", {}};
+  for (const kernels::Operation& operation : kernels::operations()) {
+    if (operation.kernel != name) continue;
+    std::string types;
+    for (const kernels::DType type : operation.types)
+      types += (types.empty() ? "" : " ") + std::string(kernels::name_of(type));
+    const std::string where = std::string("cpu") + (operation.cuda != nullptr ? ", cuda" : "") +
+                              (operation.simt != nullptr ? ", in tests the SIMT shim" : "");
+    entry.summary += (entry.summary.empty() ? "" : ", ") + std::string(operation.pass);
+    entry.text += "  " + base::pad_right(operation.pass, 17) + operation.summary + "\n" +
+                  std::string(19, ' ') + types + "; " + where + "\n";
+    entry.facts.push_back({operation.pass, types + "; " + where, operation.summary});
+  }
+  return entry;
+}
+
 Entry set_entry(const std::string& name) {
   const models::MeasuredSet set = models::read_set(models::set_file(name));
   Entry entry{name, set.title + ", " + std::to_string(set.rows.size()) + " rows", "", {}};
@@ -274,6 +300,8 @@ constexpr Kind kKinds[] = {
     {"context-methods", "context method", "how ranks share attention, `parallel: {context: NAME}`",
      [] { return names_of(models::context_methods()); },
      [](const std::string& name) { return entry_of(models::context_methods(), name); }},
+    {"kernels", "kernel", "what `paceline bench` measures and `paceline execute` runs",
+     &measured_kernels, &kernel_entry},
     {"sets", "set", "published measurements that `paceline validate` compares with",
      &models::set_names, &set_entry},
     {"systems", "system", "published systems that `paceline validate systems` compares with",

@@ -23,6 +23,7 @@ set(PACELINE_HAVE_CUDA OFF)
 if(CMAKE_CUDA_COMPILER)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
+    set(PACELINE_ALL_ARCHITECTURES ON)
   endif()
   enable_language(CUDA)
   # CMake 3.25 knows no CUDA20, and puts the option of the standard it thinks of last.
@@ -55,8 +56,8 @@ function(paceline_record_ptxas target)
   set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
   add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/ptxas.txt
-    COMMAND Python3::Interpreter ${script} report ${CMAKE_BINARY_DIR}/ptxas.txt ${hot}
-            $<TARGET_OBJECTS:${target}>
+    COMMAND Python3::Interpreter ${script} report ${CMAKE_CUDA_COMPILER_VERSION}
+            ${CMAKE_BINARY_DIR}/ptxas.txt ${hot} $<TARGET_OBJECTS:${target}>
     DEPENDS ${script} ${hot} $<TARGET_OBJECTS:${target}>
     COMMAND_EXPAND_LISTS VERBATIM COMMENT "Figures of kernels: ptxas.txt")
   add_custom_target(${target}_ptxas ALL DEPENDS ${CMAKE_BINARY_DIR}/ptxas.txt)
@@ -97,11 +98,15 @@ if(PACELINE_HAVE_CUDA)
   target_sources(paceline_kernels PRIVATE ${cuda_host})
   target_compile_definitions(paceline_kernels PUBLIC PACELINE_HAVE_CUDA)
   target_include_directories(paceline_kernels PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  set(lineinfo -lineinfo)  # for profilers; two thirds of the code's size
+  if(PACELINE_STATIC)
+    set(lineinfo)
+  endif()
   add_library(paceline_cuda STATIC ${cuda_sources})
   target_include_directories(paceline_cuda PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(paceline_cuda PRIVATE PACELINE_HAVE_CUDA)
   target_compile_options(paceline_cuda PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Wno-deprecated-gpu-targets>)
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr ${lineinfo} -Wno-deprecated-gpu-targets>)
   paceline_record_ptxas(paceline_cuda)
   # Each calls the other: the device code's error check lies with the backend.
   target_link_libraries(paceline_cuda PRIVATE CUDA::cudart_static

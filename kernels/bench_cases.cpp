@@ -16,17 +16,6 @@ bool contains(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-void check_names(const BenchChoice& choice) {
-  std::vector<std::string> kernels;
-  for (const Operation& operation : operations())
-    if (!contains(kernels, operation.kernel)) kernels.emplace_back(operation.kernel);
-  for (const std::string& name : choice.only)
-    if (!contains(kernels, name))
-      throw base::Error("--only", "unknown kernel " + base::quote(name),
-                        base::suggest(name, kernels, "one of"));
-  for (const std::string& name : choice.types) dtype_named(name);
-}
-
 bool has(const Operation& operation, DType type) {
   return std::find(operation.types.begin(), operation.types.end(), type) != operation.types.end();
 }
@@ -88,6 +77,17 @@ bool measurable(const Backend& backend, const BenchCase& c) {
     bytes += static_cast<double>(spec.count) * static_cast<double>(bytes_of(spec.type));
   const double memory = device ? backend.memory() : free_memory();
   return memory <= 0 || bytes < memory / 2;
+}
+
+void check_names(const BenchChoice& choice) {
+  std::vector<std::string> kernels;
+  for (const Operation& operation : operations())
+    if (!contains(kernels, operation.kernel)) kernels.emplace_back(operation.kernel);
+  for (const std::string& name : choice.only)
+    if (!contains(kernels, name))
+      throw base::Error("--only", "unknown kernel " + base::quote(name),
+                        base::suggest(name, kernels, "one of"));
+  for (const std::string& name : choice.types) dtype_named(name);
 }
 
 std::vector<BenchCase> bench_cases(const Backend& backend, const BenchChoice& choice,

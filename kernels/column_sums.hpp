@@ -13,7 +13,7 @@ inline constexpr int kSumWarps = 8;
 /// partial[sum][slice][column]. `terms(row, x, dy, float (&sums)[kSums][W])` adds what a pack of a
 /// row adds.
 template <int kSums, int W, class T, class Terms>
-__global__ void __launch_bounds__(32 * kSumWarps)
+__global__ void __launch_bounds__(32 * kSumWarps, 2)
     column_slices(Terms terms, const T* x, const T* dy, float* partial, int rows, int columns) {
   __shared__ float shared[kSumWarps][32 * W + 1];
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);

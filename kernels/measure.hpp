@@ -74,8 +74,10 @@ struct BenchChoice {
 /// The operation of a name, null where there is none.
 const Operation* find_operation(std::string_view kernel, std::string_view pass);
 
+/// base::Error for a kernel or type there is none of.
+void check_names(const BenchChoice& choice);
 /// Every operation the backend has on its useful shapes, without those that would take long or not
-/// fit (`left_out` counts them). base::Error for a kernel or type there is none of.
+/// fit (`left_out` counts them). base::Error as check_names().
 std::vector<BenchCase> bench_cases(const Backend& backend, const BenchChoice& choice,
                                    std::size_t& left_out);
 /// Whether it can be measured in reasonable time and memory.

@@ -3,13 +3,15 @@
 # Packs what tools/device_check.sh needs on a machine without a network into device-bundle/ (under 60 MB):
 # the program with few shared libraries, its specs and scenarios; and, should it not start there, the headers
 # to build the kernels alone.
-#   tools/device_bundle.sh [ARCHITECTURES]     for example 90; default: all that releases are built for
+#   tools/device_bundle.sh [ARCHITECTURES [OPTION...]]
+# ARCHITECTURES for example 90; default: all that releases are built for. Options are CMake's.
 set -euo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
 build=build-bundle
 options=(-S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DPACELINE_TESTS=OFF -DPACELINE_BENCH=OFF
   -DPACELINE_STATIC=ON -DPACELINE_SIMGRID=OFF -DPACELINE_GOOGLE_BENCHMARK=OFF -DPACELINE_CUDA=ON)
-[[ $# == 0 ]] || options+=("-DCMAKE_CUDA_ARCHITECTURES=$1")
+[[ -z ${1:-} ]] || options+=("-DCMAKE_CUDA_ARCHITECTURES=$1")
+options+=("${@:2}")
 ! command -v ninja >/dev/null || options+=(-G Ninja)
 cmake "${options[@]}"
 cmake --build "$build" --parallel "$(nproc)" --target paceline_cli

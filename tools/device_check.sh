@@ -78,6 +78,8 @@ if [[ -z $program ]]; then
     skipped+=("everything (no program here, and the kernels could not be built: see build.txt)")
   elif part check 150 "$kernels" check cuda; then
     part bench 200 "$kernels" bench samples.jsonl cuda
+  else
+    skipped+=("bench (nothing is measured before check is fine)")
   fi
   finish
 fi
@@ -90,5 +92,7 @@ if part check 120 "$program" bench --check --backend cuda; then
     [[ ! -s device.json ]] || profile=(--set "profile=$out/device.json" --set attention=paceline)
     part "$name" 60 "$program" execute "$scenario" --backend cuda --details "$name.json" "${profile[@]}"
   done
+else
+  skipped+=("bench, calibrate and execute (nothing is measured before check is fine)")
 fi
 finish

@@ -9,10 +9,17 @@ namespace {
 
 constexpr int kThreads = 128, kRowTiles = 2, kQueries = 128, kKeys = 64;
 constexpr int kColumnTiles = kKeys / 8;
+/// Whether the last span is read where rows that are not there repeat it: on sm_80 that saves the
+/// one register that would spill, on others it costs one.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr bool kSparesRows = true;
+#else
+constexpr bool kSparesRows = false;
+#endif
 
 template <class T, int Columns>
-constexpr std::size_t kShared = sizeof(T) * Columns*(kQueries + 2 * kKeys) +
-                                sizeof(Span) * kQueries;
+constexpr std::size_t kShared = sizeof(T) * Columns*(kQueries + 2 * kKeys) + sizeof(Span) * kQueries
+                                + sizeof(std::int64_t);
 
 /// Of a lane's rows 16 m + g and 16 m + 8 + g.
 struct RowStates {
@@ -108,16 +115,20 @@ __global__ void __launch_bounds__(kThreads, 2) flash_forward(ForwardArguments<T>
     return visible_keys(a, arguments.offsets, at.b, at.first + row);
   };
   const int begin = span_of(0).begin, end = span_of(at.rows - 1).end;
-  std::int64_t from = a.key_at(at.b, begin, at.head / a.group());  // in k and v
+  // Where the head's keys begin in k and v: in shared memory, as registers are scarce.
+  std::int64_t* const keys_at = reinterpret_cast<std::int64_t*>(spans + kQueries);
+  if (thread_index() == 0) *keys_at = a.key_at(at.b, 0, at.head / a.group());
+  __syncthreads();
   const auto load_keys = [&](T* tile, const T* matrix, int key) {
-    load_tile<T, kKeys, Columns, kThreads>(tile, matrix + from, a.key_stride(), a.keys - key);
+    const T* from = matrix + (*keys_at + key * a.key_stride());
+    load_tile<T, kKeys, Columns, kThreads>(tile, from, a.key_stride(), a.keys - key);
   };
 
   load_tile<T, kQueries, Columns, kThreads>(q, arguments.q + a.query_at(at.b, at.first, at.head),
                                             a.query_stride(), at.rows);
   if (begin < end) load_keys(k, arguments.k, begin);
   cp_async_commit();
-  spans[thread_index()] = thread_index() < at.rows ? span_of(thread_index()) : Span{};
+  spans[thread_index()] = span_of(thread_index() < at.rows ? thread_index() : at.rows - 1);
 
   float out[kRowTiles][Columns / 8][4] = {};
   RowStates rows;
@@ -130,11 +141,10 @@ __global__ void __launch_bounds__(kThreads, 2) flash_forward(ForwardArguments<T>
     cp_async_wait<0>();
     __syncthreads();  // K is here, and nobody reads the last V any more
     load_keys(v, arguments.v, key);
-    from += kKeys * a.key_stride();
     cp_async_commit();
     float scores[kRowTiles][kColumnTiles][4] = {};
-    multiply_transposed<T, kRowTiles, kColumnTiles, Columns>(scores, q + warp_row * Columns, k);
-    if (key < spans[at.rows - 1].begin || key + kKeys > spans[0].end)
+    multiply_transposed<T, kRowTiles, kColumnTiles, Columns, 2>(scores, q + warp_row * Columns, k);
+    if (key < spans[kSparesRows ? kQueries - 1 : at.rows - 1].begin || key + kKeys > spans[0].end)
       mask_scores(scores, spans + warp_row, key);
     cp_async_wait<0>();
     __syncthreads();  // V is here, and nobody reads K any more

@@ -10,10 +10,14 @@ __device__ inline int thread_index() { return static_cast<int>(threadIdx.x); }
 __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % 32); }
 __device__ inline int warp_index() { return static_cast<int>(threadIdx.x / 32); }
 
-/// Keeps the compiler from computing what follows from x ahead of time, in registers of its own.
+/// PACELINE_UNROLL_BY: so many steps of a loop at a time. hide() keeps the compiler from computing
+/// what follows from x ahead of time, in registers of its own.
 #ifdef __CUDACC__
+#define PACELINE_UNROLL_BY(steps) PACELINE_PRAGMA(unroll steps)
+#define PACELINE_PRAGMA(words) _Pragma(#words)
 __device__ inline void hide(int& x) { asm volatile("" : "+r"(x)); }
 #else
+#define PACELINE_UNROLL_BY(steps)
 inline void hide(int&) {}
 #endif
 

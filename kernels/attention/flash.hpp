@@ -43,15 +43,23 @@ __device__ void load_tile(T* tile, const T* from, std::int64_t stride, int rows)
     cp_async<16>(tile + i * kStep * Columns, from, row < rows);
 }
 
+/// Steps of multiply_transposed() of 128 columns that are unrolled: with more in sight ptxas loads
+/// more ahead than registers hold, on sm_90 and sm_100 (kernels/ptxas.txt).
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+constexpr int kStepsAhead = 2;
+#else
+constexpr int kStepsAhead = 8;
+#endif
+
 /// sums += A B^T for 16 M rows of `a` and 8 N rows of `b`, Columns elements deep.
-template <class T, int M, int N, int Columns>
+template <class T, int M, int N, int Columns, int Steps = Columns == 64 ? 4 : kStepsAhead>
 __device__ void multiply_transposed(float (&sums)[M][N][4], const T* a, const T* b) {
   const int lane = lane_index();
   int a_at = swizzled<Columns>(lane % 16, lane / 16);
   int b_at = swizzled<Columns>(lane % 8 + lane / 16 * 8, lane / 8 % 2);
   hide(a_at);
   hide(b_at);
-  PACELINE_UNROLL
+  PACELINE_UNROLL_BY(Steps)
   for (int k = 0; k < Columns / 16; ++k) {
     std::uint32_t fa[M][4];
     PACELINE_UNROLL

@@ -10,7 +10,7 @@ constexpr int kThreads = 256;
 
 /// y = base x + (parts diag(gains)) U^T.
 template <class T>
-__global__ void __launch_bounds__(kProductThreads)
+__global__ void __launch_bounds__(kProductThreads, 3)
     spread(Matrix<const T> x, Matrix<const float> parts, Matrix<const float> basis,
            const float* eigenvalues, const float* tail, Matrix<T> y, std::int64_t rows, bool undo) {
   const float rest = tail[0], base = numeric::whitening_power(rest, undo);

@@ -375,7 +375,13 @@ std::string folder_of(const std::string& file) {
 void read_own_profile(Fields& fields, Scenario& s) {
   if (!fields.has("profile")) return;
   const std::string name = fields.text("profile");
-  const Profile own = read_profile(names_file(name) ? path_beside(fields.file(), name) : name);
+  const bool is_file = names_file(name);
+  const std::string path = is_file ? path_beside(fields.file(), name) : name;
+  std::error_code ignored;
+  if (is_file && !std::filesystem::is_regular_file(path, ignored))
+    fields.fail("profile", "no file " + base::quote(path),
+                "a path from the folder of the scenario, or a whole path");
+  const Profile own = read_profile(path);
   bool any = false;
   for (std::size_t i = 0; i < s.cluster.groups.size(); ++i) {
     if (s.cluster.groups[i].device.name != own.device) continue;

@@ -16,6 +16,7 @@ using paceline::tests::run_shell;
 namespace {
 
 const std::string kInOwnFolder = "d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && cd \"$d\" && ";
+const std::string kWithDevices = "'" PACELINE_SOURCE "/scenarios/llama3_8b_8_h100.yaml'";
 const std::string kCorpus = "'" PACELINE_SOURCE "/tests/fuzz/corpus/samples/";
 
 }  // namespace
@@ -65,6 +66,21 @@ TEST_CASE("bench: the shapes of a scenario", "[cli][bench]") {
   CHECK(ran.exit_code == 0);
   CHECK_THAT(ran.out, Contains("\"schema\": \"paceline-bench-1\"") &&
                           Contains("\"kernel\": \"rmsnorm\"") && Contains("\"columns\": 4096"));
+}
+
+TEST_CASE("bench: the shapes of a scenario whose device is still to be measured", "[cli][bench]") {
+  const Ran ran = run_shell(
+      kInOwnFolder +
+      "cat >s.yaml <<'E'\n"
+      "model: {hidden: 64, layers: 2, heads: 4, vocab: 128}\n"
+      "cluster: {node: {device: here-device.yaml, devices: 2, link: shared-memory, host: intel}, "
+      "nodes: 1}\n"
+      "stack: paceline\nprecision: fp32\nattention: paceline\nparallel: {pp: 2}\n"
+      "batch: {global: 4, micro: 1, sequence: 64}\n"
+      "E\n"
+      "\"$PACELINE\" bench --for s.yaml --only attention --quick --json -");
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out, Contains("\"kernel\": \"attention\"") && Contains("\"head_dim\": 16"));
 }
 
 TEST_CASE("bench --check compares kernels with their references", "[cli][bench]") {
@@ -117,6 +133,9 @@ TEST_CASE("bench and calibrate: exit codes and messages", "[cli][bench][calibrat
       {"bench --resume /no/such.jsonl", "no such file"},
       {"bench --out /no/such/folder/x.jsonl --only rmsnorm --quick", "/no/such/folder"},
       {"bench --for /no/such.yaml", "no such file"},
+      {"bench --for " + kWithDevices + " --only gem", "unknown kernel 'gem'"},
+      {"bench --for " + kWithDevices + " --types bf16", "--set precision=bf16"},
+      {"bench --for " + kWithDevices + " --set batch.sequence=-1", "batch.sequence"},
       {"calibrate /no/such.jsonl --out p.json", "no such file"},
       {"calibrate x --out p.yaml", "must end in .json"},
       {"calibrate x", "--out"},

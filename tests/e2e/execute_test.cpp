@@ -113,6 +113,42 @@ TEST_CASE("a trace shows both timelines", "[e2e]") {
     CHECK(ran.out.find(name) != std::string::npos);
 }
 
+TEST_CASE("training shows the loss of every step, in text and JSON", "[e2e]") {
+  if (!has_mpi()) return;
+  const Folder folder;
+  const std::string train = "execute " + folder.scenario() + " --train --steps 3 --json ";
+  const paceline::tests::Ran text = run_program(train + folder.file("train.json"));
+  INFO(text.err);
+  CHECK(text.exit_code == 0);
+  CHECK(paceline::tests::count_lines(text.out) == 5);
+  CHECK(text.out.starts_with("tiny, 2 ranks, seed 1\n"));
+  const base::Document document = base::read_document(folder.file("train.json"));
+  base::Fields fields(document, document.root);
+  CHECK(fields.list("steps").size() == 3);
+  const paceline::tests::Ran json = run_program(train + "-");
+  CHECK(json.exit_code == 0);
+  CHECK(json.out.starts_with("{"));
+}
+
+TEST_CASE("training that is stopped keeps the steps it did", "[e2e]") {
+  if (!has_mpi()) return;
+  const Folder folder;
+  const std::string out = folder.file("out.txt");
+  const std::string line = "exec '" PACELINE_BINARY "' execute " + folder.scenario() +
+                           " --train --steps 1000 --set batch.sequence=128 >" + out + " 2>&1";
+  base::ChildProcess program(
+      [&](int) { execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr)); });
+  const auto lines = [&] {
+    std::ifstream file(out);
+    return paceline::tests::count_lines({std::istreambuf_iterator<char>(file), {}});
+  };
+  CHECK(soon([&] { return lines() >= 4; }));
+  program.ask_to_end();
+  const base::ChildEnd end = program.wait();
+  CHECK((end.signal == SIGTERM || end.status == 128 + SIGTERM));
+  CHECK(lines() >= 4);
+}
+
 TEST_CASE("what cannot run is refused in one line", "[e2e]") {
   const Folder folder;
   const auto refused = [&](const std::string& arguments, int exit_code, const std::string& words) {
@@ -123,6 +159,11 @@ TEST_CASE("what cannot run is refused in one line", "[e2e]") {
     CHECK(ran.err.find(words) != std::string::npos);
   };
   refused("--ranks 3", 2, "the scenario's layout has 2 ranks, not 3");
+  refused("--train --trace t.json", 2, "--trace: means nothing to --train");
+  refused("--train --details d.json", 2, "--details: means nothing to --train");
+  refused("--text t.txt", 2, "--text: is of --train");
+  refused("--seed 2", 2, "--seed: is of --train");
+  refused("--train --text /dev/null", 2, "/dev/null");
   refused("--backend tpu", 2, "'tpu' is not one");
   refused("--set precision=fp16 --set attention=eager --set stack.nccl=2.18", 2, "stack");
   if (!fs::exists("/dev/nvidia0")) refused("--backend cuda", 3, "cuda: ");

@@ -78,6 +78,16 @@ TEST_CASE("GELU and SwiGLU at points computed by hand", "[kernels]") {
   CHECK(swiglu_slopes(0, 3).up == 0);
 }
 
+TEST_CASE("the slope of GELU keeps its digits far from zero", "[kernels]") {
+  const double scale = std::sqrt(2 / 3.14159265358979323846);
+  for (double x = -8; x < 8; x += 0.0123) {
+    const auto input = static_cast<float>(x);
+    const double at = input, t = std::tanh(scale * (at + 0.044715 * at * at * at));
+    const double slope = (1 + t) / 2 + at / 2 * (1 - t * t) * scale * (1 + 3 * 0.044715 * at * at);
+    CHECK(gelu_slope(input) == Approx(slope).margin(4e-7).epsilon(0));
+  }
+}
+
 TEST_CASE("the exponential is right to two units in the last place", "[kernels]") {
   using paceline::numeric::exp_of;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -315,3 +315,21 @@ TEST_CASE("a whole calibration is a profile that reads back and times as the sam
   // The same samples give the same bytes: nothing of it is the clock's.
   CHECK(calibrate::calibrate(inputs, options).profile_text == result.profile_text);
 }
+
+TEST_CASE("a band is no narrower than that of a profile whose products stay", "[calibrate]") {
+  Maker maker(14, false);
+  Inputs inputs;
+  inputs.machine = {"cuda", "NVIDIA H100 80GB HBM3", "node", base::Bytes(8e10), 132};
+  for (double size = 1 << 16; size < 1 << 28; size *= 4) {
+    inputs.samples.push_back(maker.sample(
+        "rmsnorm", "forward", "bf16",
+        {{"rows", static_cast<std::int64_t>(size / 4096)}, {"columns", 4096}}, 1e-6 + size / 1e12));
+  }
+  CalibrateOptions options{
+      "mine", models::read_device("h100-sxm"), "", models::read_profile("h100-sxm"), {}};
+  options.base->residual = 0.2;
+  const Calibration result = calibrate::calibrate(inputs, options);
+  CHECK(result.accepted());
+  CHECK(result.profile.residual == 0.2);
+  CHECK(result.notes.back() == "launch was not measured: 3.00 us; that of 'h100-sxm' stays");
+}
