@@ -73,7 +73,7 @@ constexpr std::array<std::string_view, 37> kQuantities{"outer_utilisation",
                                                        "staleness_max",
                                                        "staleness_mean"};
 
-constexpr std::array<std::string_view, 30> kCapabilities{"2-D and 3-D tensor parallelism",
+constexpr std::array<std::string_view, 31> kCapabilities{"2-D and 3-D tensor parallelism",
                                                          "activation codecs",
                                                          "asynchronous pipeline schedules",
                                                          "checkpoints",
@@ -95,6 +95,7 @@ constexpr std::array<std::string_view, 30> kCapabilities{"2-D and 3-D tensor par
                                                          "ready dispatch and jitter",
                                                          "reinforcement learning",
                                                          "shifted windows",
+                                                         "sharding by component",
                                                          "sparse collectives",
                                                          "split-backward schedules",
                                                          "token-sliced pipelines",
