@@ -188,6 +188,8 @@ void check_samples(const Scenario& s) {
   if (s.costs) refuse("given costs do not know the length of a sample", "leave out costs");
   if (s.outer) refuse("samples and outer are not combined", "one of them");
   if (s.foreign.pieces > 0) refuse("samples leave no gaps for foreign work", "one of them");
+  if (s.parallel.zero >= 3)
+    refuse("zero: 3 gathers weights from ranks that compute other samples", "zero 0 to 2");
   if (has_experts(s.model)) refuse("experts need all ranks in step", "a dense model");
   const auto place = [&](const char* axis) {
     return std::find(s.parallel.order.begin(), s.parallel.order.end(), axis);

@@ -7,6 +7,7 @@ namespace paceline::models::detail {
 
 /// `devices`: those the degrees may use; dp takes what is left of them unless it is given.
 Parallel read_parallel(base::Fields fields, int devices);
+OptimizerChoice read_optimizer(base::Fields& scenario, const base::Document& document);
 void read_recompute(base::Fields& fields, Scenario& scenario);
 /// Only where the scenario does not name one: the stack's, with a note where it gives way.
 void read_attention(base::Fields& fields, Scenario& scenario);

@@ -23,97 +23,10 @@ constexpr std::array<Named<Recompute>, 4> kRecomputes{{{"none", Recompute::None}
                                                        {"selective", Recompute::Selective},
                                                        {"full", Recompute::Full},
                                                        {"blockwise", Recompute::Blockwise}}};
-constexpr std::array<std::string_view, 3> kOptimizers{"adam", "adamw", "sgd"};
 
-constexpr int kMaxDegree = 1 << 22;
 constexpr std::int64_t kMaxBatch = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxSequence = std::int64_t{1} << 27;
 constexpr int kMaxLossChunks = 1024;
-
-std::vector<std::string> read_order(Fields& fields) {
-  const std::string text = fields.text("order", "tp-cp-ep-dp-pp");
-  std::vector<std::string> order;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find('-', begin), text.size());
-    order.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  std::vector<std::string> sorted = order;
-  std::sort(sorted.begin(), sorted.end());
-  if (sorted != std::vector<std::string>{"cp", "dp", "ep", "pp", "tp"}) {
-    fields.fail("order", base::quote(text) + " must name tp, cp, ep, dp and pp once each",
-                "for example tp-cp-ep-dp-pp, innermost first");
-  }
-  return order;
-}
-
-int degree(Fields& fields, std::string_view key) {
-  return static_cast<int>(fields.integer(key, 1, kMaxDegree, 1));
-}
-
-/// Product of degrees, at most kMany: four of them can pass what 64 bits hold.
-constexpr std::int64_t kMany = 1'000'000'000'000;
-std::int64_t product(std::initializer_list<int> degrees) {
-  std::int64_t product = 1;
-  for (const int d : degrees) product = std::min(product * d, kMany);
-  return product;
-}
-std::string count_text(std::int64_t count) {
-  return count < kMany ? std::to_string(count) : "10^12 or more";
-}
-
-}  // namespace
-
-Parallel detail::read_parallel(Fields fields, int devices) {
-  Parallel p;
-  p.tp = degree(fields, "tp");
-  p.pp = degree(fields, "pp");
-  p.cp = degree(fields, "cp");
-  p.ep = degree(fields, "ep");
-  p.etp = degree(fields, "etp");
-  const std::int64_t replica = product({p.tp, p.pp, p.cp});
-  if (fields.has("dp")) {
-    p.dp = degree(fields, "dp");
-    const std::int64_t world = product({p.tp, p.pp, p.cp, p.dp});
-    if (world > devices) {
-      fields.fail("dp",
-                  "tp*pp*cp*dp needs " + count_text(world) + " devices, the cluster has " +
-                      std::to_string(devices),
-                  "more nodes or smaller degrees");
-    }
-  } else {
-    if (replica > devices || devices % replica != 0) {
-      fields.fail("tp",
-                  "tp*pp*cp = " + count_text(replica) + " does not divide the " +
-                      std::to_string(devices) + " devices of the cluster",
-                  "change a degree or the number of nodes, or say dp");
-    }
-    p.dp = static_cast<int>(devices / replica);
-  }
-  p.order = read_order(fields);
-  p.zero = static_cast<int>(fields.integer("zero", 0, 3, 0));
-  p.shard = static_cast<int>(fields.integer("shard", 0, kMaxDegree, 0));
-  if (p.shard > 0 && p.dp % p.shard != 0) {
-    fields.fail("shard", std::to_string(p.shard) + " does not divide dp = " + std::to_string(p.dp));
-  }
-  if (p.shard > 0 && p.zero == 0) {
-    fields.fail("shard", "means nothing without sharding",
-                "set zero to 1, 2 or 3, or leave it out");
-  }
-  p.sequence_parallel = fields.flag("sequence_parallel", false);
-  p.context = read_context(fields, p.cp);
-  if (fields.has("stage_layers")) {
-    for (const base::Value& item : fields.list("stage_layers")) {
-      p.stage_layers.push_back(static_cast<int>(
-          base::parse_integer(item.text, fields.where(item, "stage_layers"), 0, 1'000'000)));
-    }
-  }
-  fields.done();
-  return p;
-}
-
-namespace {
 
 Batch read_batch(Fields fields, const std::string& folder) {
   Batch batch;
@@ -129,74 +42,6 @@ Batch read_batch(Fields fields, const std::string& folder) {
   }
   fields.done();
   return batch;
-}
-
-constexpr std::array<base::Named<OptimizerKernel>, 3> kOptimizerKernels{
-    {{"framework", OptimizerKernel::Framework},
-     {"fused", OptimizerKernel::Fused},
-     {"epilogue", OptimizerKernel::Epilogue}}};
-constexpr std::array<base::Named<bool>, 2> kTableOptimizers{{{"same", false}, {"ember", true}}};
-constexpr std::array<base::Named<OptimizerDevice>, 3> kOptimizerDevices{
-    {{"gpu", OptimizerDevice::Gpu},
-     {"cpu", OptimizerDevice::Cpu},
-     {"nvme", OptimizerDevice::Nvme}}};
-
-/// `device: cpu` and what goes with it.
-OptimizerOffload read_optimizer_offload(Fields& fields) {
-  OptimizerOffload offload;
-  offload.device = fields.choice<OptimizerDevice>("device", kOptimizerDevices, offload.device);
-  for (const char* key : {"cpu_rate", "beside_backward", "gradients", "subgroups", "device_share"})
-    if (!offload.host() && fields.has(key))
-      fields.fail(key, "means nothing on the device itself", "device: cpu or nvme");
-  if (!offload.host()) return offload;
-  offload.cpu_rate = fields.number("cpu_rate", 1e6, 1e15, kCpuAdamRate);
-  offload.beside_backward = fields.flag("beside_backward", true);
-  offload.gradients = fields.choice<Precision>("gradients", kPrecisions, Precision::Bf16);
-  offload.subgroups = static_cast<int>(fields.integer("subgroups", 1, 4096, offload.subgroups));
-  offload.device_share = fields.number("device_share", 0, 1, 0);
-  if (offload.device == OptimizerDevice::Nvme) {
-    offload.read = fields.rate("read");
-    offload.write = fields.rate("write");
-    for (const char* key : {"read", "write"})
-      if (fields.rate(key).value <= 0)
-        fields.fail(key, "is not above 0", "what the drives of one node take, for example 6 GB/s");
-  }
-  return offload;
-}
-
-OptimizerChoice read_optimizer(Fields& scenario, const base::Document& document) {
-  OptimizerChoice choice;
-  const base::Value* value = scenario.find("optimizer");
-  if (value == nullptr) return choice;
-  const bool scalar = value->kind == base::Value::Kind::Scalar;
-  if (scalar) {
-    choice.name = value->text;
-  } else {
-    Fields fields(document, *value, "optimizer");
-    choice.name = fields.text("name", choice.name);
-    const base::Value* master = fields.find("master");
-    choice.keeps_master = master == nullptr || master->text != "none";
-    if (choice.keeps_master)
-      choice.master = fields.choice<Precision>("master", kPrecisions, Precision::Fp32);
-    choice.states = fields.choice<Precision>("states", kPrecisions, Precision::Fp32);
-    choice.kernel =
-        fields.choice<OptimizerKernel>("kernel", kOptimizerKernels, OptimizerKernel::Framework);
-    choice.efficiency = fields.number("efficiency", 0.01, 1, 1);
-    if (fields.has("efficiency") && choice.kernel == OptimizerKernel::Framework)
-      fields.fail("efficiency", "means nothing with kernel: framework",
-                  "kernel: fused or epilogue");
-    choice.ember_tables = fields.choice<bool>("tables", kTableOptimizers, false);
-    choice.norm_barrier = fields.flag("norm_barrier", true);
-    choice.offload = read_optimizer_offload(fields);
-    if (choice.offload.host() && choice.kernel == OptimizerKernel::Epilogue)
-      fields.fail("device", "does not go with kernel: epilogue", "kernel: framework or fused");
-    fields.done();
-  }
-  if (std::find(kOptimizers.begin(), kOptimizers.end(), choice.name) == kOptimizers.end()) {
-    scenario.fail("optimizer", "unknown optimizer " + base::quote(choice.name),
-                  "one of adam, adamw, sgd");
-  }
-  return choice;
 }
 
 }  // namespace
@@ -417,83 +262,6 @@ void read_layout(Fields& fields, const base::Document& document, Scenario& s) {
   s.batch = read_batch(fields.map("batch"), folder_of(document.file));
 }
 
-/// Keys that later steps complain about.
-constexpr std::string_view kPlacedKeys[] = {"cluster",
-                                            "model",
-                                            "parallel.tp",
-                                            "parallel.pp",
-                                            "parallel.cp",
-                                            "parallel.dp",
-                                            "parallel.context",
-                                            "parallel.ep",
-                                            "parallel.etp",
-                                            "parallel.stage_layers",
-                                            "batch.global",
-                                            "batch.micro",
-                                            "batch.sequence",
-                                            "batch.documents",
-                                            "batch.samples",
-                                            "loss_chunks",
-                                            "schedule.name",
-                                            "schedule.chunks",
-                                            "schedule.update_every",
-                                            "schedule.slices",
-                                            "schedule.group",
-                                            "schedule.directions",
-                                            "schedule.skip",
-                                            "schedule.pools",
-                                            "schedule.memory_limit",
-                                            "schedule.file",
-                                            "attention",
-                                            "precision",
-                                            "schedule.dispatch",
-                                            "recompute",
-                                            "jitter",
-                                            "foreign",
-                                            "offload",
-                                            "optimizer",
-                                            "outer",
-                                            "parallel.order",
-                                            "parallel.shard",
-                                            "parallel.sequence_parallel",
-                                            "moe.dispatcher",
-                                            "moe.node_limit",
-                                            "moe.overlap",
-                                            "moe.capacity"};
-
-/// Where a module states what a whole scenario says elsewhere.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kModuleKeys{
-    {{"batch.micro", "micro"}, {"batch.sequence", "tokens"}, {"cluster", "name"}}};
-
-}  // namespace
-
-void detail::remember_places(const base::Document& document, const std::string& prefix,
-                             const std::string& shown, Scenario& s) {
-  const auto find = [&](std::string path, std::size_t shortest) {
-    const base::Value* value = base::find_path(document.root, path);
-    while (value == nullptr && path.find('.', shortest) != std::string::npos) {
-      path = path.substr(0, path.rfind('.'));
-      value = base::find_path(document.root, path);
-    }
-    return value;
-  };
-  s.places.clear();
-  for (const std::string_view key : kPlacedKeys) {
-    std::string_view own = key;
-    for (const auto& [whole, module] : kModuleKeys)
-      if (!prefix.empty() && whole == key) own = module;
-    const base::Value* value =
-        prefix.empty() ? nullptr : find(prefix + std::string(own), prefix.size());
-    const std::string name = value != nullptr ? shown + std::string(own) : std::string(key);
-    if (value == nullptr) value = find(std::string(key), 0);
-    const std::string place =
-        value == nullptr ? document.file : base::place_text(document, value->place);
-    s.places.emplace_back(key, place + ": " + name);
-  }
-}
-
-namespace {
-
 void add_assumptions(Scenario& s) {
   if (s.modules.size() <= 1)  // of several, each has said its own
     for (const std::string& note : s.model.notes) s.assumptions.push_back(note);
@@ -526,13 +294,6 @@ int used_devices(const Scenario& scenario) {
   return used;
 }
 
-std::string where(const Scenario& scenario, const std::string& key) {
-  for (const auto& [name, place] : scenario.places) {
-    if (name == key) return place;
-  }
-  return scenario.file + ": " + key;
-}
-
 Scenario read_scenario(const base::Document& document) {
   Fields fields(document, document.root);
   Scenario s;
@@ -554,7 +315,7 @@ Scenario read_scenario(const base::Document& document) {
   s.precision = fields.choice<Precision>("precision", kPrecisions, Precision::Bf16);
   detail::read_recompute(fields, s);
   detail::read_attention(fields, s);
-  s.optimizer = read_optimizer(fields, document);
+  s.optimizer = detail::read_optimizer(fields, document);
   if (fields.has("costs")) s.costs = detail::read_costs(fields.map("costs"));
   if (fields.has("foreign")) s.foreign = read_foreign(fields.map("foreign"));
   if (fields.has("moe")) s.moe = read_moe(fields.map("moe"));
