@@ -17,6 +17,7 @@
 #include "sim/measure_network.hpp"
 #include "sim/money.hpp"
 #include "sim/outer/add_outer.hpp"
+#include "sim/phases.hpp"
 #include "sim/steady.hpp"
 
 namespace paceline::sim {
@@ -86,6 +87,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
                       "only the reference engine times codecs",
                       "use --engine reference, or leave compression out (--set compression=)");
   }
+  if (has_phases(scenario)) return predict_phases(scenario, options);
   Prediction p;
   p.plan = models::make_plan(scenario);
   std::vector<std::string> notes;

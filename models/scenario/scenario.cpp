@@ -2,7 +2,9 @@
 #include "models/scenario/scenario.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <map>
 
 #include "base/message.hpp"
 #include "models/scenario/collectives.hpp"
@@ -188,16 +190,44 @@ void read_recompute(Fields& fields, Scenario& scenario) {
   }
 }
 
-/// A rule for a group of one rank would say nothing.
+/// A rule for a group of one rank would say nothing, one for a phase nothing without an end.
 void check_compression(Fields& fields, const Scenario& s) {
+  const Parallel& p = s.parallel;
+  const std::array<std::pair<std::string_view, int>, 5> ranks{
+      {{"dp", p.dp * p.cp}, {"pp", p.pp}, {"tp", p.tp}, {"cp", p.cp}, {"ep", p.ep}}};
   for (const CompressionRule& rule : s.compression) {
-    const bool data = rule.group == "dp";
-    if (data ? s.parallel.dp * s.parallel.cp > 1 : s.parallel.pp > 1) continue;
-    fields.fail("compression",
-                "a rule for " + rule.group +
-                    ", but there is no such group: " + (data ? "dp and cp are 1" : "pp is 1"),
-                "leave it out, or more ranks");
+    std::string there;
+    int size = 1;
+    for (const auto& [name, count] : ranks) {
+      if (name == rule.group) size = count;
+      if (count > 1) there += (there.empty() ? "" : ", ") + std::string(name);
+    }
+    if (size <= 1)
+      fields.fail("compression",
+                  "a rule for " + rule.group + ", but there is no such group: " +
+                      (rule.group == "dp" ? "dp and cp are 1" : rule.group + " is 1"),
+                  there.empty() ? "leave it out, or more ranks" : "groups here: " + there);
+    if (rule.steps && s.run_tokens <= 0)
+      fields.fail("compression", "steps of a run without an end", "give run.tokens too");
   }
+}
+
+/// Where rules tell layers apart, so do kinds.
+void split_kinds(const std::vector<CompressionRule>& rules, Model& model) {
+  std::map<std::vector<int>, int> known;
+  std::vector<Layer> kinds;
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    std::vector<int> key{model.layers[l]};
+    for (const CompressionRule& rule : rules)
+      if (rule.layers) key.push_back(rule.layers->holds(static_cast<std::int64_t>(l)) ? 1 : 0);
+    const auto [place, fresh] = known.emplace(key, static_cast<int>(kinds.size()));
+    if (fresh) {
+      kinds.push_back(model.kinds[static_cast<std::size_t>(model.layers[l])]);
+      kinds.back().number = static_cast<int>(l);
+    }
+    model.layers[l] = place->second;
+  }
+  model.kinds = std::move(kinds);
 }
 
 void read_run(Fields& fields, Scenario& s) {
@@ -400,13 +430,17 @@ Scenario read_scenario(const base::Document& document) {
       fields.fail("moe", "needs a mixture-of-experts model", "leave it out");
     s.moe = read_moe(fields.map("moe"));
   }
-  s.compression = read_compression(fields);
-  check_compression(fields, s);
+  s.compression = read_compression(fields, static_cast<std::int64_t>(s.model.layers.size()));
+  if (std::any_of(s.compression.begin(), s.compression.end(),
+                  [](const CompressionRule& rule) { return rule.layers.has_value(); }))
+    split_kinds(s.compression, s.model);
   if (fields.has("jitter")) {
     s.jitter = read_jitter(fields.map("jitter"), folder_of(document.file), s.parallel.world_size());
   }
-  if (fields.has("outer")) s.outer = read_outer(fields.map("outer"));
+  if (fields.has("outer"))
+    s.outer = read_outer(fields.map("outer"), s.cluster, s.parallel.world_size());
   read_run(fields, s);
+  check_compression(fields, s);
   check_precision(fields, s);
   fields.done();
   remember_places(document, s);

@@ -67,6 +67,7 @@ struct Layer {
   int norms = 2;                      ///< full-width norms of the block
   bool parallel = false;              ///< attention and MLP read the same input
   std::int64_t extra_parameters = 0;  ///< small named leftovers a family has (gates, scales)
+  int number = 0;  ///< of one layer of this kind, where rules for codecs tell layers apart
   bool operator==(const Layer&) const = default;
 };
 

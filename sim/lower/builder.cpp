@@ -144,8 +144,13 @@ const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action
   std::vector<Hop>& known = hops_[static_cast<std::size_t>(sender)];
   const bool up = action.direction == Direction::Up;
   const Direction direction = up ? Direction::Up : Direction::Down;
+  // Without rules that tell layers apart all boundaries between two ranks are alike.
+  const int lower = action.action.stage - (up ? 1 : 0);
+  const std::int64_t layer =
+      models::rules_by_layer(s_.compression, "pp") ? layer_below(plan_, lower) : models::kNoLayer;
   for (const Hop& hop : known) {
-    if (hop.receiver == receiver && hop.direction == direction && hop.slice == action.action.slice)
+    if (hop.receiver == receiver && hop.direction == direction &&
+        hop.slice == action.action.slice && hop.layer == layer)
       return hop;
   }
   const int stride = plan_.meshes.front().axis("pp").stride;
@@ -155,9 +160,10 @@ const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action
   const models::CollectiveGroup pair =
       models::slowest_pair(plan_, s_, (up && !turned ? below : above) * stride,
                            (up && !turned ? above : below) * stride);
-  const HopTime time = hop_time(*rank_context_[static_cast<std::size_t>(above)], plan_, pair,
-                                slices_[static_cast<std::size_t>(action.action.slice)].share());
-  Hop hop{receiver, direction, action.action.slice, time.size, time.seconds, time.fluid, 0};
+  const HopTime time =
+      hop_time(*rank_context_[static_cast<std::size_t>(above)], plan_, pair,
+               slices_[static_cast<std::size_t>(action.action.slice)].share(), layer);
+  Hop hop{receiver, direction, action.action.slice, time.size, time.seconds, time.fluid, 0, layer};
   hop.segment = hop_segment(hop);
   known.push_back(hop);
   return known.back();
@@ -200,6 +206,7 @@ void StepBuilder::make_lanes(const Program& program) {
                                    {MemoryPart::Runtime, s_.stack.runtime_memory.value}};
   }
   hold_versions(program);
+  hold_codec_state();
   if (pooled_) hold_pool();
   last_compute_.assign(graph_.lanes.size(), kNoTask);
   compute_before_.assign(graph_.lanes.size(), kNoTask);

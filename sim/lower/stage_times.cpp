@@ -32,7 +32,8 @@ StageTimes stage_times(const models::Scenario& scenario, const models::Plan& pla
                                                    : std::min(1, scenario.parallel.pp - 1);
   for (int r = 0; r < hops; ++r) {
     const auto pair = models::slowest_pair(plan, scenario, r * stride, (r + 1) * stride);
-    times.hop = std::max(times.hop, base::Seconds(hop_time(context, plan, pair, 1).seconds));
+    times.hop = std::max(
+        times.hop, base::Seconds(hop_time(context, plan, pair, 1, layer_below(plan, r)).seconds));
   }
   return times;
 }
