@@ -160,6 +160,14 @@ void write_numbers(JsonWriter& json, const sim::Result& r) {
     json.key("run").begin_object().field("tokens", r.run_tokens).field("time_s", r.run_seconds);
     json.field("device_s", r.run_device_seconds).end_object();
   }
+  if (!r.phases.empty()) {
+    json.key("phases").begin_array();
+    for (const sim::PhaseResult& phase : r.phases) {
+      json.begin_object().field("first_step", phase.first_step);
+      json.field("last_step", phase.last_step).field("step_s", phase.step_seconds).end_object();
+    }
+    json.end_array();
+  }
   json.field("mfu", r.mfu).field("hfu", r.hfu);
   json.field("model_flops_per_step", r.model_flops);
   json.field("hardware_flops_per_step", r.hardware_flops);
@@ -336,6 +344,15 @@ void read_numbers(base::Fields& from, sim::Result& r) {
     r.run_seconds = run.number("time_s", 0, kAny);
     r.run_device_seconds = run.number("device_s", 0, kAny);
     run.done();
+  }
+  if (from.has("phases")) {
+    for (const base::Value& item : from.list("phases")) {
+      base::Fields phase = from.view(item, "phases");
+      constexpr std::int64_t kMost = std::int64_t{1} << 60;
+      r.phases.push_back({phase.integer("first_step", 1, kMost),
+                          phase.integer("last_step", 1, kMost), phase.number("step_s", 0, kAny)});
+      phase.done();
+    }
   }
   r.mfu = from.number("mfu", 0, kAny);
   r.hfu = from.number("hfu", 0, kAny);

@@ -102,6 +102,9 @@ void speed(Lines& lines, const Answer& a, const TextStyle& style) {
                     base::format_count(r.run_device_seconds / kHour) +
                     " device-hours, without failures and checkpoints");
   }
+  for (const sim::PhaseResult& phase : r.phases)
+    lines.push_back(indent + "steps " + std::to_string(phase.first_step) + " to " +
+                    std::to_string(phase.last_step) + ": " + seconds(phase.step_seconds));
   lines.emplace_back();
 }
 

@@ -32,13 +32,21 @@ void add_money(const models::Scenario& s, Result& r) {
   usage.device_hours = devices_used(s);
   for (double& hours : usage.device_hours) hours *= seconds / kHour;
   if (r.energy) usage.kwh = r.energy->step.middle * workers / kJoulesPerKwh;
-  if (r.outer) usage.sent_bytes = r.outer->sent_bytes * workers / r.outer->inner_steps;
+  if (r.outer) usage.sent_bytes = r.outer->egress_bytes;
   Money money;
   money.step = models::cost_of(*s.prices, usage);
   money.sources = s.prices->sources;
   const double tokens =
       static_cast<double>(s.batch.global) * static_cast<double>(s.batch.sequence) * workers;
   money.billion_tokens = money.step.total() / tokens * 1e9;
+  if (r.outer) {
+    // The same energy: what devices draw while they wait is a small part of it.
+    const double slower = r.outer->data_parallel_step_seconds / seconds;
+    for (double& hours : usage.device_hours) hours *= slower;
+    usage.sent_bytes = r.outer->data_parallel_egress_bytes;
+    r.outer->data_parallel_billion_tokens =
+        models::cost_of(*s.prices, usage).total() / tokens * 1e9;
+  }
   if (s.run_tokens > 0) money.run = money.step.total() / tokens * s.run_tokens;
   if (money.step.parts.empty())
     r.warnings.push_back("nothing of this step has a price: prices.electricity, or a device_hour");

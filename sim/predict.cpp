@@ -18,6 +18,7 @@
 #include "sim/measure_network.hpp"
 #include "sim/money.hpp"
 #include "sim/outer/add_outer.hpp"
+#include "sim/phases.hpp"
 #include "sim/samples.hpp"
 #include "sim/steady.hpp"
 
@@ -113,6 +114,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
                       "only the reference engine times codecs",
                       "use --engine reference, or leave compression out (--set compression=)");
   }
+  if (has_phases(scenario)) return predict_phases(scenario, options);
   Prediction p;
   p.plan = models::make_plan(scenario);
   std::vector<std::string> notes;

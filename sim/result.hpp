@@ -89,7 +89,15 @@ struct Money {
   std::vector<std::string> sources;
 };
 
-/// Of workers that exchange now and then, in the steady state; means over the workers.
+/// What exchanges carry over one link, one way.
+struct OuterLink {
+  std::string name;
+  double bytes = 0;        ///< a round, on average
+  double utilisation = 0;  ///< share of its bandwidth over all time
+};
+
+/// Of workers that exchange now and then, in the steady state, or over all rounds where they
+/// differ; means over the workers.
 struct OuterResult {
   int workers = 1, inner_steps = 1;
   double round_seconds = 0;
@@ -99,6 +107,18 @@ struct OuterResult {
   double sent_bytes = 0;                  ///< by a worker in a round, one way
   double tokens_per_s = 0;                ///< of all workers
   double data_parallel_tokens_per_s = 0;  ///< of the same workers exchanging in every step
+  /// Bytes that leave a worker, or its site where sites are known, in a step of all workers.
+  double egress_bytes = 0, data_parallel_egress_bytes = 0;
+  double data_parallel_step_seconds = 0;
+  double data_parallel_billion_tokens = 0;  ///< USD; 0: no prices
+  double missed = 0;  ///< share of the workers' rounds whose exchange did not take place
+  std::vector<OuterLink> links;
+};
+
+/// Steps of a run in which the same codecs are used.
+struct PhaseResult {
+  std::int64_t first_step = 1, last_step = 1;
+  double step_seconds = 0;
 };
 
 /// Every engine's answer. Times in seconds, sizes in bytes.
@@ -125,6 +145,7 @@ struct Result {
   std::optional<StepDistribution> distribution;  ///< under jitter; all else is without
   std::optional<ForeignDone> foreign;            ///< no other number here counts it
   std::optional<OuterResult> outer;              ///< all else is of one worker
+  std::vector<PhaseResult> phases;               ///< all else is of the longest; empty: one phase
   std::optional<Energy> energy;                  ///< nothing: a device's power is not known
   double pue = 1;                                ///< energy of the building over that of `energy`
   std::optional<double> carbon;                  ///< kg of CO2 equivalent per kWh

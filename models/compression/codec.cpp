@@ -49,6 +49,13 @@ CodecSettings read_codec_settings(const Codec& codec, base::Fields& fields) {
   if (takes("block")) s.block = fields.integer("block", 0, kMost, s.block);
   if (takes("refresh")) s.refresh = fields.integer("refresh", 1, kMost, s.refresh);
   if (takes("tokens")) s.tokens = fields.number("tokens", 1, 1e12, s.tokens);
+  if (takes("codebook")) {
+    s.codebook = fields.integer("codebook", 0, kMostRank, s.codebook);
+    if (s.codebook == 1)
+      fields.fail("codebook", "of one word says nothing", "0: none, or 2 and more");
+    s.split = fields.integer("split", 1, s.rank, s.split);
+    s.levels = fields.integer("levels", 1, 16, s.levels);
+  }
   if (takes("values")) s.values = fields.choice<Precision>("values", kPrecisions, s.values);
   return s;
 }

@@ -35,6 +35,9 @@ struct CodecSettings {
   std::int64_t refresh = 1;  ///< steps from one update of statistics or bases to the next
   std::int64_t workers = 2;  ///< whose votes are counted
   double tokens = 4096;      ///< rows that statistics are taken over
+  /// Residual vector quantisation: words of a codebook (0: none), into how many vectors the
+  /// coordinates of a row are split, and how often what is left is quantised again.
+  std::int64_t codebook = 0, split = 1, levels = 1;
   Precision values = Precision::Bf16;  ///< of what is sent as numbers: kept values, factors
   bool operator==(const CodecSettings&) const = default;
 };

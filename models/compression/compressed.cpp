@@ -12,17 +12,38 @@ namespace {
 
 constexpr std::array<base::Named<CompressedLinks>, 2> kLinks{
     {{"all", CompressedLinks::All}, {"inter-node", CompressedLinks::InterNode}}};
-constexpr std::array<std::string_view, 2> kGroups{"dp", "pp"};
+const std::vector<std::string> kGroups{"dp", "pp", "tp", "cp", "ep"};
 
-CompressionRule read_rule(base::Fields fields) {
+/// `[first, last]`, or `[first]` where `open` says what comes last then.
+std::optional<RuleRange> read_range(base::Fields& fields, std::string_view key, RuleRange all,
+                                    bool open, const char* example) {
+  if (!fields.has(key)) return std::nullopt;
+  const auto& items = fields.list(key);
+  if (items.empty() || items.size() > 2 || (items.size() == 1 && !open))
+    fields.fail(key, "has " + std::to_string(items.size()) + " numbers", example);
+  const auto number = [&](const base::Value& item) {
+    return base::parse_integer(item.text, fields.where(item, std::string(key)), all.first,
+                               all.last);
+  };
+  RuleRange range{number(items[0]), all.last};
+  if (items.size() == 2) range.last = number(items[1]);
+  if (range.last < range.first) fields.fail(key, "ends before it begins", example);
+  return range;
+}
+
+CompressionRule read_rule(base::Fields fields, std::int64_t layers) {
   CompressionRule rule;
   rule.group = fields.text("group");
   if (std::find(kGroups.begin(), kGroups.end(), rule.group) == kGroups.end())
     fields.fail("group", base::quote(rule.group) + " is no group that codecs are known for",
-                "one of dp, pp");
+                base::suggest(rule.group, kGroups, "one of"));
   rule.codec = &codec_named(fields.text("codec"), fields.where("codec"));
   rule.settings = read_codec_settings(*rule.codec, fields);
   rule.links = fields.choice<CompressedLinks>("links", kLinks, CompressedLinks::All);
+  rule.layers = read_range(fields, "layers", {0, layers - 1}, false,
+                           "the first and the last layer, from 0: [0, 15]");
+  rule.steps = read_range(fields, "steps", {1, kEndless}, true,
+                          "the first and the last step, from 1: [1, 1000], or [1001] to the end");
   fields.done();
   return rule;
 }
@@ -52,23 +73,30 @@ Wire wire_of(CollectiveOp op, const Encoded& e, const CollectiveGroup& group,
 
 }  // namespace
 
-std::vector<CompressionRule> read_compression(base::Fields& fields) {
+std::vector<CompressionRule> read_compression(base::Fields& fields, std::int64_t layers) {
   std::vector<CompressionRule> rules;
   if (!fields.has("compression")) return rules;
   for (const base::Value& item : fields.list("compression"))
-    rules.push_back(read_rule(fields.view(item, "compression." + std::to_string(rules.size()))));
+    rules.push_back(
+        read_rule(fields.view(item, "compression." + std::to_string(rules.size())), layers));
   return rules;
 }
 
 const CompressionRule* rule_for(const std::vector<CompressionRule>& rules, std::string_view group,
-                                const CollectiveGroup& ranks) {
+                                const CollectiveGroup& ranks, std::int64_t layer) {
   if (ranks.ranks <= 1) return nullptr;
   for (const CompressionRule& rule : rules) {
-    if (rule.group != group) continue;
+    if (rule.group != group || (rule.layers && !rule.layers->holds(layer))) continue;
     if (rule.links == CompressedLinks::InterNode && ranks.domains <= 1) continue;
     return &rule;
   }
   return nullptr;
+}
+
+bool rules_by_layer(const std::vector<CompressionRule>& rules, std::string_view group) {
+  return std::any_of(rules.begin(), rules.end(), [&](const CompressionRule& rule) {
+    return rule.group == group && rule.layers;
+  });
 }
 
 CompressedTime compressed_time(CollectiveOp op, const CompressionRule& rule,

@@ -284,24 +284,6 @@ double table_state_bytes(const Scenario& s, const Stage& stage) {
   return token_tables(s, stage) * 4 * (rows + static_cast<double>(s.model.hidden) + 1);
 }
 
-namespace {
-
-/// Residuals, bases and masks that codecs of gradients keep between steps.
-double codec_state(const Scenario& s, double parameters) {
-  for (const CompressionRule& rule : s.compression) {
-    if (rule.group != "dp" || s.parallel.dp * s.parallel.cp <= 1) continue;
-    CodecSettings settings = rule.settings;
-    settings.workers = std::int64_t{s.parallel.dp} * s.parallel.cp;
-    const auto hidden = static_cast<double>(s.model.hidden);
-    const CodecTensor tensor{hidden, hidden, parameters / hidden / hidden,
-                             element_bytes(s.stack.gradient_reduce)};
-    return rule.codec->encoded(settings, tensor).state_bytes;
-  }
-  return 0;
-}
-
-}  // namespace
-
 StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage) {
   const HeldParameters parameters = held_parameters(s, stage);
   const StateBytes bytes = state_bytes(s);
@@ -311,8 +293,6 @@ StageMemory stage_memory(const Scenario& s, const Plan& plan, const Stage& stage
   m.gradients = dealt(parameters, bytes.gradient, s.parallel.zero >= 2 ? shards : kWhole);
   m.optimizer = optimizer_bytes(s, stage, s.parallel.zero >= 1 ? shards : kWhole);
   if (s.frozen) m.gradients = m.optimizer = 0;
-  if (!s.frozen) m.codec_state = codec_state(s, parameters.sum());
-  m.optimizer += m.codec_state;
   m.activation = stage_activation(s, stage);
   if (s.stack.keeps_stage_outputs && s.parallel.pp > 1 && !stage.head) {
     m.activation += checkpoint_bytes(s);

@@ -8,6 +8,7 @@
 
 #include "base/config.hpp"
 #include "models/compression/codec.hpp"
+#include "models/hardware/device.hpp"
 
 /// Training that exchanges now and then: several workers, each a whole run of the scenario, take
 /// inner steps on their own and exchange in rounds. `outer` of the scenario.
@@ -31,6 +32,14 @@ constexpr std::array<base::Named<OuterExchange>, 5> kOuterExchanges{
 
 struct OuterMethod;
 
+/// Rounds (from 1, both included) in which a worker does nothing, or a link between two sites is
+/// dead: traffic takes another way, and workers without one sit the round's exchange out.
+struct OuterOutage {
+  int worker = -1;         ///< from 0; -1: a link
+  int from = -1, to = -1;  ///< sites, both ways
+  int first = 1, last = 1;
+};
+
 /// What the scenario says.
 struct OuterChoice {
   const OuterMethod* method = nullptr;
@@ -43,8 +52,16 @@ struct OuterChoice {
   double element_bits = 16;      ///< of what is sent, where no codec is named
   const Codec* codec = nullptr;  ///< of pseudo-gradients
   CodecSettings codec_settings;
-  base::BytesPerSecond bandwidth;  ///< of a worker's link, one way
-  base::Seconds latency;           ///< of a message
+  /// Of a worker's link, one way. 0: workers stand side by side on the cluster's devices, and the
+  /// network of its sites joins them.
+  base::BytesPerSecond bandwidth;
+  base::Seconds latency;  ///< of a message
+  int server = 0;         ///< site of the parameter server
+  double lost = 0;        ///< probability that what a worker sends in a round does not arrive
+  std::uint64_t seed = 1;
+  std::vector<OuterOutage> outages;
+  int rounds = 200;  ///< simulated, where rounds differ from each other
+  bool varies() const { return lost > 0 || !outages.empty(); }
   /// Time of an inner step of each worker over that of the scenario; empty: all alike.
   std::vector<double> slowness;
 };
@@ -71,8 +88,13 @@ struct OuterMethod {
 /// All methods, in the order of methods.def.
 const std::vector<OuterMethod>& outer_methods();
 
-/// base::Error for an unknown method, H of 0, a key the method does not take.
-OuterChoice read_outer(base::Fields fields);
+/// base::Error for an unknown method, H of 0, a key the method does not take, and without
+/// `bandwidth` for a cluster whose sites do not hold `workers` workers of so many devices, each on
+/// one site.
+OuterChoice read_outer(base::Fields fields, const Cluster& cluster, int devices);
+
+/// The site of every worker, where the cluster has sites.
+std::vector<int> worker_sites(const OuterChoice& outer, const Cluster& cluster, int devices);
 
 /// 0 ... count - 1.
 std::vector<int> all_layers(int count);

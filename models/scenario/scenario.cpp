@@ -2,7 +2,9 @@
 #include "models/scenario/scenario.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <map>
 
 #include "base/message.hpp"
 #include "models/scenario/collectives.hpp"
@@ -120,19 +122,56 @@ bool any_part(const Scenario& s, const F& holds) {
                      [&](const Module& module) { return holds(*module.view); });
 }
 
-/// A rule for a group of one rank would say nothing.
+/// Ranks of the largest group of each kind that rules may name.
+std::array<std::pair<std::string_view, int>, 5> group_sizes(const Scenario& s) {
+  std::array<std::pair<std::string_view, int>, 5> sizes{
+      {{"dp", 1}, {"pp", 1}, {"tp", 1}, {"cp", 1}, {"ep", 1}}};
+  any_part(s, [&](const Scenario& part) {
+    const Parallel& p = part.parallel;
+    const int ranks[] = {p.dp * p.cp, p.pp, p.tp, p.cp, p.ep};
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      sizes[i].second = std::max(sizes[i].second, ranks[i]);
+    return false;
+  });
+  return sizes;
+}
+
+/// A rule for a group of one rank would say nothing, one for a phase nothing without an end.
 void check_compression(Fields& fields, const Scenario& s) {
+  const auto ranks = group_sizes(s);
   for (const CompressionRule& rule : s.compression) {
-    const bool data = rule.group == "dp";
-    const bool exists = any_part(s, [&](const Scenario& part) {
-      return data ? part.parallel.dp * part.parallel.cp > 1 : part.parallel.pp > 1;
-    });
-    if (exists) continue;
-    fields.fail("compression",
-                "a rule for " + rule.group +
-                    ", but there is no such group: " + (data ? "dp and cp are 1" : "pp is 1"),
-                "leave it out, or more ranks");
+    std::string there;
+    int size = 1;
+    for (const auto& [name, count] : ranks) {
+      if (name == rule.group) size = count;
+      if (count > 1) there += (there.empty() ? "" : ", ") + std::string(name);
+    }
+    if (size <= 1)
+      fields.fail("compression",
+                  "a rule for " + rule.group + ", but there is no such group: " +
+                      (rule.group == "dp" ? "dp and cp are 1" : rule.group + " is 1"),
+                  there.empty() ? "leave it out, or more ranks" : "groups here: " + there);
+    if (rule.steps && s.run_tokens <= 0)
+      fields.fail("compression", "steps of a run without an end", "give run.tokens too");
   }
+}
+
+/// Where rules tell layers apart, so do kinds.
+void split_kinds(const std::vector<CompressionRule>& rules, Model& model) {
+  std::map<std::vector<int>, int> known;
+  std::vector<Layer> kinds;
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    std::vector<int> key{model.layers[l]};
+    for (const CompressionRule& rule : rules)
+      if (rule.layers) key.push_back(rule.layers->holds(static_cast<std::int64_t>(l)) ? 1 : 0);
+    const auto [place, fresh] = known.emplace(key, static_cast<int>(kinds.size()));
+    if (fresh) {
+      kinds.push_back(model.kinds[static_cast<std::size_t>(model.layers[l])]);
+      kinds.back().number = static_cast<int>(l);
+    }
+    model.layers[l] = place->second;
+  }
+  model.kinds = std::move(kinds);
 }
 
 /// `offload`, `auto` or what is to be offloaded, and the limit of what is chosen.
@@ -321,11 +360,18 @@ Scenario read_scenario(const base::Document& document) {
   if (fields.has("moe")) s.moe = read_moe(fields.map("moe"));
   s.loss_chunks = static_cast<int>(fields.integer("loss_chunks", 1, kMaxLossChunks, 1));
   read_memory_choice(fields, s);
-  s.compression = read_compression(fields);
+  s.compression = read_compression(fields, static_cast<std::int64_t>(s.model.layers.size()));
+  const bool by_layer = std::any_of(
+      s.compression.begin(), s.compression.end(),
+      [](const CompressionRule& rule) { return rule.layers.has_value(); });
+  if (by_layer && modules)
+    fields.fail("compression", "rules by layers do not go with modules", "leave out layers");
+  if (by_layer) split_kinds(s.compression, s.model);
   if (fields.has("jitter")) {
     s.jitter = read_jitter(fields.map("jitter"), folder_of(document.file), s.parallel.world_size());
   }
-  if (fields.has("outer")) s.outer = read_outer(fields.map("outer"));
+  if (fields.has("outer"))
+    s.outer = read_outer(fields.map("outer"), s.cluster, s.parallel.world_size());
   read_run(fields, s);
   check_precision(fields, s);
   detail::remember_places(document, "", "", s);

@@ -73,6 +73,7 @@ struct Layer {
   /// a projection of both to one comes first (U-ViT, arXiv 2209.12152, section 3.1).
   bool joins_skip = false;
   std::int64_t extra_parameters = 0;  ///< small named leftovers a family has (gates, scales)
+  int number = 0;  ///< of one layer of this kind, where rules for codecs tell layers apart
   bool operator==(const Layer&) const = default;
 };
 

@@ -12,8 +12,10 @@ namespace {
 
 using namespace sim::convergence;
 
-constexpr double kPanel = 300, kPanelWidth = 420, kMargin = 66, kHead = 80, kGap = 70;
-constexpr double kLegend = 240, kLetters = 13;
+constexpr double kPanel = 300, kPanelWidth = 420, kMargin = 66, kHead = 84, kGap = 74;
+constexpr double kLetters = 13;
+
+constexpr std::array<std::string_view, 3> kDashes{"", "6 3", "2 3"};
 
 /// One line of a panel: medians and ranges over seeds at the same places.
 struct Line {
@@ -31,7 +33,6 @@ struct Panel {
 Line line_of(const ConvergenceReport& report, std::size_t c, bool seconds, std::size_t colour) {
   const CellResult& cell = report.result.cells[c];
   const Clock& clock = report.study.clocks[report.study.cells[c].method];
-  constexpr std::array<std::string_view, 3> kDashes{"", "6 3", "2 3"};
   const Study& study = report.study;
   const Cell& of = study.cells[c];
   const std::string prefix = study.objectives[of.objective].name + ".";
@@ -58,6 +59,18 @@ Line line_of(const ConvergenceReport& report, std::size_t c, bool seconds, std::
   return line;
 }
 
+/// Objectives with one line each are compared with each other.
+Panel together(const std::vector<Panel>& panels) {
+  Panel all{"", panels.front().x_title, {}};
+  for (const Panel& panel : panels) {
+    const std::size_t number = all.lines.size();
+    all.lines.push_back(panel.lines.front());
+    all.lines.back().colour = svg::series_colour(number);
+    all.lines.back().dash = kDashes[number / 7 % 3];
+  }
+  return all;
+}
+
 std::vector<Panel> panels_of(const ConvergenceReport& report) {
   std::vector<Panel> panels;
   for (std::size_t o = 0; o < report.study.objectives.size(); ++o) {
@@ -74,14 +87,23 @@ std::vector<Panel> panels_of(const ConvergenceReport& report) {
       if (!panel.lines.empty()) panels.push_back(std::move(panel));
     }
   }
-  return panels;
+  const bool alone = std::all_of(panels.begin(), panels.end(), [](const Panel& p) {
+    return p.lines.size() == 1 && p.x_title == "steps";
+  });
+  return alone && panels.size() > 1 ? std::vector<Panel>{together(panels)} : panels;
 }
 
-/// From data to pixels; the loss is logarithmic where all of it is positive.
+/// From data to pixels; the loss is logarithmic where all of it is positive, time where some lines
+/// end long before others.
 struct Axes {
   double left = 0, top = 0, x_end = 1, low = 0, high = 1;
   bool logarithmic = false;
-  double x(double value) const { return left + kPanelWidth * value / x_end; }
+  double x_begin = 0;  ///< above 0: logarithmic from there
+  double x(double value) const {
+    if (x_begin <= 0) return left + kPanelWidth * value / x_end;
+    const double at = std::log10(std::max(value, x_begin) / x_begin);
+    return left + kPanelWidth * at / std::log10(x_end / x_begin);
+  }
   double y(double value) const {
     const double at = logarithmic ? std::log10(std::max(value, 1e-300)) : value;
     return top + kPanel * (1 - (std::clamp(at, low, high) - low) / (high - low));
@@ -89,7 +111,9 @@ struct Axes {
 };
 
 Axes axes_of(const Panel& panel, double left, double top) {
-  Axes a{left, top, 1e-300, 1e300, -1e300, false};
+  Axes a{left, top, 1e-300, 1e300, -1e300, false, 0};
+  constexpr double kFarApart = 5;
+  double first = 1e300, earliest = 1e300;
   for (const Line& line : panel.lines) {
     for (std::size_t p = 0; p < line.x.size(); ++p) {
       a.x_end = std::max(a.x_end, line.x[p]);
@@ -97,6 +121,12 @@ Axes axes_of(const Panel& panel, double left, double top) {
       a.high = std::max(a.high, line.high[p]);
     }
   }
+  for (const Line& line : panel.lines) {
+    if (line.x.size() < 2) continue;
+    first = std::min(first, line.x[1]);
+    earliest = std::min(earliest, line.x.back());
+  }
+  if (panel.x_title != "steps" && first > 0 && a.x_end > kFarApart * earliest) a.x_begin = first;
   a.logarithmic = a.low > 0 && a.high / a.low > 3;
   if (a.logarithmic) {
     a.low = std::log10(a.low);
@@ -119,7 +149,9 @@ void draw_grid(svg::Picture& picture, const Panel& panel, const Axes& a) {
     picture.line(a.left, a.y(tick), a.left + kPanelWidth, a.y(tick), {svg::colour::kLight, 1, ""});
     picture.text(a.left - 6, a.y(tick) + 4, svg::tick_text(tick), right);
   }
-  for (const double tick : svg::ticks(0, a.x_end, 5)) {
+  const auto places =
+      a.x_begin > 0 ? svg::log_ticks(a.x_begin, a.x_end) : svg::ticks(0, a.x_end, 5);
+  for (const double tick : places) {
     picture.line(a.x(tick), a.top, a.x(tick), a.top + kPanel, {svg::colour::kLight, 1, ""});
     picture.text(a.x(tick), a.top + kPanel + 17, svg::tick_text(tick), middle);
   }
@@ -163,7 +195,11 @@ void draw_panel(svg::Picture& picture, const Panel& panel, const Axes& a) {
 
 std::string convergence_svg(const ConvergenceReport& report) {
   const std::vector<Panel> panels = panels_of(report);
-  const double step = kPanel + kGap, across = kMargin + kPanelWidth + kLegend;
+  std::size_t longest = 0;
+  for (const Panel& panel : panels)
+    for (const Line& line : panel.lines) longest = std::max(longest, line.name.size());
+  const double legend = 62 + 0.62 * kLetters * static_cast<double>(longest);
+  const double step = kPanel + kGap, across = kMargin + kPanelWidth + legend;
   const std::size_t rows = (panels.size() + 1) / 2, in_row = panels.size() > 1 ? 2 : 1;
   svg::Picture picture(static_cast<double>(in_row) * across,
                        kHead + static_cast<double>(std::max<std::size_t>(rows, 1)) * step,

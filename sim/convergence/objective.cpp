@@ -6,14 +6,8 @@
 #include "base/distributions.hpp"
 #include "base/rng.hpp"
 #include "base/table.hpp"
-#include "sim/convergence/matrix.hpp"
 
 namespace paceline::sim::convergence {
-
-Matrix polar(const Matrix& m) {
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(m, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  return svd.matrixU() * svd.matrixV().transpose();
-}
 
 const Block& add_block(Objective& objective, std::string name, int rows, int columns, Role role) {
   const std::size_t first =

@@ -72,7 +72,4 @@ void need_slots(OptimizerState& state, std::size_t count, std::size_t size);
 void adamw_block(const Optimizer& optimizer, double rate, const Block& block, OptimizerState& state,
                  std::span<const float> gradient, std::span<float> weights);
 
-/// The fp32 Newton-Schulz iteration of base/numeric/optimizers.hpp on a row-major matrix.
-void orthogonalise(std::span<float> matrix, int rows, int columns);
-
 }  // namespace paceline::sim::convergence

@@ -205,10 +205,14 @@ const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action
   std::vector<Hop>& known = hops_[static_cast<std::size_t>(sender)];
   const bool up = action.direction == Direction::Up;
   const Direction direction = up ? Direction::Up : Direction::Down;
-  const double tensors = boundary_tensors(action.action.stage - (up ? 1 : 0));
+  const int lower = action.action.stage - (up ? 1 : 0);
+  const double tensors = boundary_tensors(lower);
+  // Without rules that tell layers apart all boundaries between two ranks are alike.
+  const std::int64_t layer =
+      models::rules_by_layer(s_.compression, "pp") ? layer_below(plan_, lower) : models::kNoLayer;
   for (const Hop& hop : known) {
     if (hop.receiver == receiver && hop.direction == direction &&
-        hop.slice == action.action.slice && hop.tensors == tensors)
+        hop.slice == action.action.slice && hop.tensors == tensors && hop.layer == layer)
       return hop;
   }
   // Both ways are priced from the upper stage, and as one where places do not differ.
@@ -220,9 +224,10 @@ const StepBuilder::Hop& StepBuilder::hop(int sender, const ActionContext& action
                            device_of(up && !turned ? above : below));
   const HopTime time =
       hop_time(context(above, mesh_of_stage(action.action.stage)), *part.plan, pair,
-               slices_[static_cast<std::size_t>(action.action.slice)].share() * tensors);
+               slices_[static_cast<std::size_t>(action.action.slice)].share() * tensors, layer);
   Hop hop{receiver, direction, action.action.slice, time.size, time.seconds, time.fluid, 0};
   hop.tensors = tensors;
+  hop.layer = layer;
   if (s_.costs) hop.alone *= tensors;
   hop.segment = hop_segment(hop);
   known.push_back(hop);
@@ -280,6 +285,7 @@ void StepBuilder::make_lanes(const Program& program) {
                                    {MemoryPart::Runtime, s_.stack.runtime_memory.value}};
   }
   hold_versions(program);
+  hold_codec_state();
   if (pooled_) hold_pool();
   hold_host();
   hold_boundaries();

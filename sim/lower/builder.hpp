@@ -70,6 +70,7 @@ class StepBuilder {
     double fluid = 0;  ///< of them, what depends on the bytes
     std::uint16_t segment = 0;
     double tensors = 1;  ///< of the width of a layer, see boundary_tensors
+    std::int64_t layer = models::kNoLayer;  ///< below the boundary, where rules ask
   };
   struct Markers {  ///< zero-length segments that carry the memory of an expanded pass
     std::uint16_t open = 0, close = 0;
@@ -79,6 +80,7 @@ class StepBuilder {
     double bytes = 0;
     models::CollectiveOp op{};
     const models::CollectiveGroup* group = nullptr;
+    int lane = 0;  ///< whose layers count, where rules for codecs tell them apart; else 0
     std::uint16_t segment = 0;
     models::CollectiveChoice choice;
   };
@@ -204,6 +206,9 @@ class StepBuilder {
   /// After it all of the lane so far has run.
   TaskId lane_end(std::size_t lane);
   void sync_gradients(int lane, std::size_t mesh);
+  std::vector<int> held_stages(int rank, std::size_t mesh) const;
+  /// What codecs of gradients keep on every rank from step to step.
+  void hold_codec_state();
   void join_copies();
   models::CollectiveChoice pair_time(int first, int second, double bytes) const;
   void join_pair(std::array<int, 2> ranks, const char* name, double bytes);

@@ -112,7 +112,7 @@ void StepBuilder::hold_host() {
       if (!offloads(mesh)) continue;
       const models::OptimizerOffload& o = parts_[mesh].s->optimizer.offload;
       const double states = sum_stages(
-          l, mesh, [](const StageWork& w) { return w.memory.optimizer - w.memory.codec_state; });
+          l, mesh, [](const StageWork& w) { return w.memory.optimizer; });
       const RankParameters held =
           sum_stages(l, mesh, [](const StageWork& w) { return w.parameters; });
       const double gradients = shard_of(mesh, held) * models::element_bytes(o.gradients);

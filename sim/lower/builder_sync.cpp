@@ -13,26 +13,36 @@ namespace {
 using models::CollectiveOp;
 using models::Scenario;
 
+/// A part of the gradients under one rule; null: as they are.
+struct RuledShare {
+  const models::CompressionRule* rule = nullptr;
+  double share = 1;
+};
+
 /// What `compression` makes of gradients: codec kernels run on the stream of the collective. Linear
-/// layers count as squares of the hidden size.
+/// layers count as squares of the hidden size. Parts under different rules follow one another.
 PassCost plain_or_encoded(const CostContext& c, CollectiveOp op, double bytes,
                           const models::CollectiveGroup& group,
-                          const models::CollectiveChoice& choice) {
+                          const std::vector<RuledShare>& shares) {
   const Scenario& s = *c.scenario;
   PassCost cost;
-  double wire = choice.time.value, codec = 0;
+  double wire = 0, codec = 0;
   double& sent = cost.bytes[static_cast<std::size_t>(Stream::Dp)];
-  sent = models::bytes_sent(op, choice.algorithm, base::Bytes(bytes), group).value;
-  const bool gradients = op == CollectiveOp::AllReduce || op == CollectiveOp::ReduceScatter;
-  const auto* rule = gradients ? models::rule_for(s.compression, "dp", group) : nullptr;
-  if (rule != nullptr) {
+  for (const RuledShare& part : shares) {
+    const double size = part.share * bytes;
+    if (part.rule == nullptr) {
+      const auto choice = models::collective_time(op, base::Bytes(size), group, *c.nccl);
+      wire += choice.time.value;
+      sent += models::bytes_sent(op, choice.algorithm, base::Bytes(size), group).value;
+      continue;
+    }
     const auto hidden = static_cast<double>(s.model.hidden);
     const double element = models::element_bytes(s.stack.gradient_reduce);
-    const models::CodecTensor tensor{hidden, hidden, bytes / element / hidden / hidden, element};
-    const auto t = models::compressed_time(op, *rule, tensor, group, *c.nccl, c.kernels);
-    wire = t.wire.value;
-    codec = (t.encode + t.decode).value;
-    sent = t.sent.value;
+    const models::CodecTensor tensor{hidden, hidden, size / element / hidden / hidden, element};
+    const auto t = models::compressed_time(op, *part.rule, tensor, group, *c.nccl, c.kernels);
+    wire += t.wire.value;
+    codec += (t.encode + t.decode).value;
+    sent += t.sent.value;
   }
   cost.seconds = wire + codec;
   cost.parts[static_cast<std::size_t>(Part::ExposedDp)] = wire;
@@ -40,22 +50,106 @@ PassCost plain_or_encoded(const CostContext& c, CollectiveOp op, double bytes,
   return cost;
 }
 
+/// Of the gradients of so many stages, by rule. Those of embedding and head are of no layer; dense
+/// ones and those of experts count as spread alike.
+std::vector<RuledShare> ruled_shares(const Scenario& s, const models::Plan& plan,
+                                     const std::vector<int>& stages, double all,
+                                     const models::CollectiveGroup& group) {
+  std::vector<RuledShare> shares;
+  const auto add = [&](const models::CompressionRule* rule, double share) {
+    if (share <= 0) return;
+    for (RuledShare& known : shares) {
+      if (known.rule != rule) continue;
+      known.share += share;
+      return;
+    }
+    shares.push_back({rule, share});
+  };
+  double layers = 0;
+  const int experts = s.parallel.ep * s.parallel.etp;
+  for (const int stage : stages) {
+    const models::Stage& of = plan.stages[static_cast<std::size_t>(stage)];
+    for (int i = 0; i < of.layers; ++i) {
+      const models::Layer& layer = models::layer_at(s.model, of, i);
+      const double share =
+          models::held_parameters(s.model, layer, s.parallel.tp, experts).sum() / all;
+      add(models::rule_for(s.compression, "dp", group, of.first_layer + i), share);
+      layers += share;
+    }
+  }
+  constexpr double kRounding = 1e-9;
+  if (layers < 1 - kRounding) add(models::rule_for(s.compression, "dp", group), 1 - layers);
+  return shares;
+}
+
+/// What codecs of so many gradients keep from step to step.
+double codec_state(const Scenario& s, const models::Plan& plan, const std::vector<int>& stages,
+                   const models::CollectiveGroup& group, double elements) {
+  if (elements <= 0) return 0;
+  const auto hidden = static_cast<double>(s.model.hidden);
+  double state = 0;
+  for (const RuledShare& part : ruled_shares(s, plan, stages, elements, group)) {
+    if (part.rule == nullptr) continue;
+    const models::CodecTensor tensor{hidden, hidden, part.share * elements / hidden / hidden,
+                                     models::element_bytes(s.stack.gradient_reduce)};
+    models::CodecSettings settings = part.rule->settings;
+    settings.workers = group.ranks;
+    state += part.rule->codec->encoded(settings, tensor).state_bytes;
+  }
+  return state;
+}
+
 }  // namespace
+
+std::vector<int> StepBuilder::held_stages(int rank, std::size_t mesh) const {
+  std::vector<int> held;
+  for (const int stage : placement_.stages[static_cast<std::size_t>(rank)])
+    if (mesh_of_stage(stage) == mesh) held.push_back(stage);
+  return held;
+}
+
+void StepBuilder::hold_codec_state() {
+  for (std::size_t l = 0; l < graph_.lanes.size(); ++l) {
+    const int lane = static_cast<int>(l);
+    for (std::size_t mesh = 0; mesh < parts_.size(); ++mesh) {
+      const models::Scenario& s = *parts_[mesh].s;
+      const std::vector<int> held = held_stages(rank_of(lane), mesh);
+      if (s.compression.empty() || s.costs || !parts_[mesh].data_parallel || held.empty()) continue;
+      const double state = codec_state(s, plan_, held, context(lane, mesh).data.all,
+                                       sum_stages(l, mesh, [](const StageWork& work) {
+                                         return work.parameters;
+                                       }).all);
+      if (state > 0) graph_.lanes[l].resident.push_back({MemoryPart::Buffers, state});
+    }
+  }
+}
 
 /// One collective of a lane's data-parallel stream; equal ones share a segment.
 TaskId StepBuilder::add_dp(int lane, std::size_t mesh, CollectiveOp op, double bytes,
                            const models::CollectiveGroup& group, std::span<const TaskId> deps) {
+  const bool by_layer = models::rules_by_layer(s_.compression, "dp");
+  const int whose = by_layer ? lane : 0;
   auto found = std::find_if(dp_segments_.begin(), dp_segments_.end(), [&](const DpSegment& e) {
-    return e.bytes == bytes && e.op == op && e.group == &group;
+    return e.bytes == bytes && e.op == op && e.group == &group && e.lane == whose;
   });
   if (found == dp_segments_.end()) {
     const CostContext& c = context(lane, mesh);
     const auto choice = models::collective_time(op, base::Bytes(bytes), group, *c.nccl);
-    PassCost cost = plain_or_encoded(c, op, bytes, group, choice);
+    const bool gradients = op == CollectiveOp::AllReduce || op == CollectiveOp::ReduceScatter;
+    std::vector<RuledShare> shares{{}};
+    if (gradients && by_layer) {
+      const double all = sum_stages(static_cast<std::size_t>(lane), mesh, [](const StageWork& work) {
+                           return work.parameters;
+                         }).all;
+      shares = ruled_shares(s_, plan_, held_stages(rank_of(lane), mesh), all, group);
+    } else if (gradients) {
+      shares.front().rule = models::rule_for(s_.compression, "dp", group);
+    }
+    PassCost cost = plain_or_encoded(c, op, bytes, group, shares);
     cost.seconds += s_.stack.collective_overhead.value;
     cost.parts[static_cast<std::size_t>(Part::ExposedDp)] += s_.stack.collective_overhead.value;
     const std::string name = std::string(models::to_text(op)) + " dp";
-    dp_segments_.push_back({bytes, op, &group, add_segment(graph_, name, cost), choice});
+    dp_segments_.push_back({bytes, op, &group, whose, add_segment(graph_, name, cost), choice});
     found = dp_segments_.end() - 1;
   }
   Task task;

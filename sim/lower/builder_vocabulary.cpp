@@ -30,7 +30,7 @@ StageWork StepBuilder::vocabulary_share() const {
   work.parameters.all = models::stage_parameters(s_, whole) / s_.parallel.pp;
   work.memory = models::stage_memory(s_, plan_, whole);
   for (double* part : {&work.memory.parameters, &work.memory.gradients, &work.memory.optimizer,
-                       &work.memory.codec_state, &work.memory.logits})
+                       &work.memory.logits})
     *part /= s_.parallel.pp;
   work.gather_bytes.dense = work.parameters.all * bytes.weight;
   work.reduce_bytes.dense = work.parameters.all * models::element_bytes(s_.stack.gradient_reduce);

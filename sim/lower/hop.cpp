@@ -8,7 +8,7 @@ namespace paceline::sim {
 using models::CollectiveOp;
 
 HopTime hop_time(const CostContext& c, const models::Plan& plan,
-                 const models::CollectiveGroup& pair, double share) {
+                 const models::CollectiveGroup& pair, double share, std::int64_t layer) {
   const models::Scenario& s = *c.scenario;
   const bool scattered = s.stack.p2p_scatter_gather && !s.parallel.sequence_parallel;
   const double full = models::activation_element(s.precision) * plan.tokens * share *
@@ -23,7 +23,7 @@ HopTime hop_time(const CostContext& c, const models::Plan& plan,
       models::collective_time(CollectiveOp::SendRecv, base::Bytes(hop.size), pair, *c.nccl);
   hop.seconds = sent.time.value;
   hop.fluid = (sent.time - sent.latency).value;
-  if (const auto* rule = models::rule_for(s.compression, "pp", pair)) {
+  if (const auto* rule = models::rule_for(s.compression, "pp", pair, layer)) {
     const auto hidden = static_cast<double>(s.model.hidden);
     const double element = models::activation_element(s.precision);
     const models::CodecTensor tensor{hop.size / element / hidden, hidden, 1, element};

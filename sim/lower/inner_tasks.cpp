@@ -5,6 +5,7 @@
 
 #include "models/cost/collnet.hpp"
 #include "sim/engine/reference.hpp"
+#include "sim/lower/encoded.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -41,12 +42,15 @@ InnerTask piece_of(const CostContext& context, const Task& task, const Op& op) {
   const models::CollectiveChoice choice = choice_of(context, op);
   if (choice.time.value <= 0) return piece;
   // A collective that is waited for in part is two pieces: each moves its share.
-  const double share = task.seconds / (choice.time.value * collective_factor(context, op));
+  const auto encoded = encoded_time(context, op);
+  const double whole = encoded ? (encoded->encode + encoded->wire + encoded->decode).value
+                               : choice.time.value * collective_factor(context, op);
+  const double share = task.seconds / whole;
   piece.op = op.collective;
   piece.algorithm = choice.algorithm;
   piece.size = op.bytes * share;
   piece.fluid = task.seconds * (1 - choice.latency.value / choice.time.value);
-  const double two_step = (op.across + op.inside) * share;
+  const double two_step = encoded ? encoded->sent.value * share : (op.across + op.inside) * share;
   piece.sent = two_step > 0 ? two_step
                             : models::bytes_sent(op.collective, choice.algorithm,
                                                  base::Bytes(piece.size), group)

@@ -9,6 +9,7 @@
 #include "models/workload/expert_load.hpp"
 #include "sim/documents.hpp"
 #include "sim/engine/reference.hpp"
+#include "sim/lower/encoded.hpp"
 #include "sim/lower/inner_tasks.hpp"
 
 namespace paceline::sim {
@@ -50,6 +51,7 @@ double exposed_share(const CostContext& c, const Op& op) {
 double op_seconds(const CostContext& c, const Op& op) {
   if (op.kind != OpKind::Collective) return models::kernel_time(c.kernels, op).value;
   if (group_of(c, op).ranks <= 1) return 0;
+  if (const auto t = encoded_time(c, op)) return (t->encode + t->wire + t->decode).value;
   return choice_of(c, op).time.value * collective_factor(c, op);
 }
 
@@ -87,7 +89,12 @@ PassCost evaluate_serial(const CostContext& context, const std::vector<Op>& ops)
   for (const Op& op : ops) {
     const double seconds = op_seconds(context, op);
     const Part part = op.kind == OpKind::Collective ? exposed_part(stream_of(op)) : Part::Compute;
-    cost.parts[static_cast<std::size_t>(part)] += seconds;
+    double codec = 0;
+    if (op.kind == OpKind::Collective) {
+      if (const auto t = encoded_time(context, op)) codec = (t->encode + t->decode).value;
+    }
+    cost.parts[static_cast<std::size_t>(part)] += seconds - codec;
+    cost.parts[static_cast<std::size_t>(Part::Codec)] += codec;
     if (multiplies(op)) cost.matrix_seconds += seconds;
     cost.seconds += seconds;
   }
@@ -216,11 +223,13 @@ PassCost evaluate(const CostContext& context, const std::vector<Op>& ops) {
   for (const Op& op : ops) {
     if (op.kind != OpKind::Collective) continue;
     const bool two_step = op.across + op.inside > 0;
+    const auto encoded = encoded_time(context, op);
     cost.bytes[static_cast<std::size_t>(stream_of(op))] +=
-        two_step ? op.across + op.inside
-                 : models::bytes_sent(op.collective, choice_of(context, op).algorithm,
-                                      base::Bytes(op.bytes), group_of(context, op))
-                       .value;
+        encoded    ? encoded->sent.value
+        : two_step ? op.across + op.inside
+                   : models::bytes_sent(op.collective, choice_of(context, op).algorithm,
+                                        base::Bytes(op.bytes), group_of(context, op))
+                         .value;
   }
   return cost;
 }
@@ -326,8 +335,19 @@ PassCost backward_cost(const CostContext& context, const models::Layer& layer,
 
 }  // namespace
 
+namespace {
+
+CostContext of_layer(CostContext context, const models::Layer& layer) {
+  context.layer = &layer;
+  return context;
+}
+
+}  // namespace
+
 double core_seconds(const CostContext& context, const models::Layer& layer,
                     const AttentionCore& core, const std::vector<models::Window>& packs) {
+  if (context.layer == nullptr && encodes_inside(*context.scenario))
+    return core_seconds(of_layer(context, layer), layer, core, packs);
   models::LayerShape shape = models::layer_shape(*context.scenario);
   shape.packs = &packs;
   const auto seconds = [&](Phase phase) {
@@ -357,6 +377,8 @@ double core_seconds(const CostContext& context, const models::Layer& layer,
 PassCost layer_cost(const CostContext& context, const models::Layer& layer, bool recomputed,
                     Role role, const Slice& slice) {
   const models::Scenario& s = *context.scenario;
+  if (context.layer == nullptr && encodes_inside(s))
+    return layer_cost(of_layer(context, layer), layer, recomputed, role, slice);
   if (s.frozen && role == Role::Weight) return {};
   if (s.frozen && role == Role::Backward) role = Role::Input;  // no gradients of its weights
   const models::LayerShape shape = shape_of(context, slice);

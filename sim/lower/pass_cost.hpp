@@ -29,6 +29,8 @@ struct CostContext {
   double overlap_slowdown = 1;  ///< of kernels beside communication
   /// The documents passes are costed with (LayerShape::packs); null without.
   std::shared_ptr<const std::vector<models::Window>> packs;
+  /// Whose collectives are timed, where codecs hold for some; null: of no layer.
+  const models::Layer* layer = nullptr;
   bool keep_inner = false;   ///< record the pieces of passes
   bool each_kernel = false;  ///< with keep_inner: a piece for every kernel
   bool pairs = false;        ///< passes are paired (pair_cost.hpp): their pieces stay

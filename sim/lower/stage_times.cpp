@@ -33,7 +33,8 @@ StageTimes stage_times(const models::Scenario& scenario, const models::Plan& pla
     const auto rank = static_cast<std::size_t>(r);
     const auto pair = models::slowest_pair(plan, scenario, plan.pipeline[rank].device,
                                            plan.pipeline[rank + 1].device);
-    times.hop = std::max(times.hop, base::Seconds(hop_time(context, plan, pair, 1).seconds));
+    times.hop = std::max(
+        times.hop, base::Seconds(hop_time(context, plan, pair, 1, layer_below(plan, r)).seconds));
   }
   return times;
 }

@@ -28,6 +28,42 @@ double last_backward(const Prediction& p) {
   return end - begin;
 }
 
+/// The step of a worker on another kind of node, by itself.
+double step_on(const models::Scenario& s, std::size_t group, double tokens) {
+  models::Scenario alone = s;
+  const models::NodeGroup& nodes = s.cluster.groups[group];
+  alone.cluster.groups = {nodes};
+  alone.cluster.fabric = {};
+  alone.profiles = {s.profiles[group]};
+  alone.tables = {s.tables[group]};
+  alone.outer.reset();
+  alone.jitter.reset();
+  alone.prices.reset();
+  const Result r = predict(alone).result;
+  return tokens / r.tokens_per_s;
+}
+
+/// Workers on nodes of several kinds: how much slower each is than the first.
+std::vector<double> slowness_by_place(const models::Scenario& s, double seconds, double tokens) {
+  const models::Cluster& cluster = s.cluster;
+  const int workers = s.outer->workers, devices = s.parallel.world_size();
+  std::vector<double> by_group(cluster.groups.size(), 0.0), slowness;
+  for (int w = 0; w < workers; ++w) {
+    const auto group = static_cast<std::size_t>(cluster.place_of(w * devices).group);
+    const auto last = static_cast<std::size_t>(cluster.place_of((w + 1) * devices - 1).group);
+    if (last != group)
+      throw base::Error(
+          models::where(s, "outer"), "worker " + std::to_string(w) + " lies on nodes of two kinds",
+          "node groups that workers of " + std::to_string(devices) + " devices divide");
+    double& factor = by_group[group];
+    if (factor == 0) factor = group == 0 ? 1 : step_on(s, group, tokens) / seconds;
+    slowness.push_back(factor);
+    if (!s.outer->slowness.empty())
+      slowness.back() *= s.outer->slowness[static_cast<std::size_t>(w)];
+  }
+  return slowness;
+}
+
 }  // namespace
 
 void add_outer(const models::Scenario& s, Prediction& p) {
@@ -36,10 +72,19 @@ void add_outer(const models::Scenario& s, Prediction& p) {
   step.layers = static_cast<int>(s.model.layers.size());
   step.parameters = static_cast<double>(models::total_parameters(s.model));
   step.ready_seconds = std::min(last_backward(p), step.seconds);
-  OuterResult outer = simulate_outer(*s.outer, step);
-  const double tokens = p.result.tokens_per_s * step.seconds * outer.workers;
-  outer.tokens_per_s = tokens / outer.step_seconds;
-  outer.data_parallel_tokens_per_s = tokens / simulate_data_parallel(*s.outer, step).step_seconds;
+  const double worker_tokens = p.result.tokens_per_s * step.seconds;
+  models::OuterChoice choice = *s.outer;
+  const bool placed = choice.bandwidth.value <= 0;
+  if (placed && s.cluster.groups.size() > 1)
+    choice.slowness = slowness_by_place(s, step.seconds, worker_tokens);
+  const Wan wan = placed ? wan_of(s) : Wan{};
+  OuterResult outer = simulate_outer(choice, step, placed ? &wan : nullptr);
+  const OuterResult parallel = simulate_data_parallel(choice, step, placed ? &wan : nullptr);
+  const double tokens = worker_tokens * outer.workers;
+  outer.tokens_per_s = tokens * working_share(choice) / outer.step_seconds;
+  outer.data_parallel_tokens_per_s = tokens / parallel.step_seconds;
+  outer.data_parallel_step_seconds = parallel.step_seconds;
+  outer.data_parallel_egress_bytes = parallel.egress_bytes;
   if (s.run_tokens > 0) {
     p.result.run_seconds = s.run_tokens / outer.tokens_per_s;
     p.result.run_device_seconds = p.result.run_seconds * models::used_devices(s) * outer.workers;

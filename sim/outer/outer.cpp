@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/rng.hpp"
 #include "sim/engine/reference.hpp"
 
 namespace paceline::sim {
@@ -22,13 +23,15 @@ OuterExchange exchange_of(const OuterChoice& outer, const OuterSync& sync) {
 struct Crossings {
   double times = 1, messages = 1;
 };
-Crossings crossings(OuterExchange exchange, double workers) {
+Crossings crossings(OuterExchange exchange, double workers, bool gathers) {
   if (workers <= 1) return {0, 0};
+  const double reduced = gathers ? workers - 1 : 2 * (workers - 1) / workers;
+  const double passes = gathers ? 1 : 2;
   switch (exchange) {
     case OuterExchange::Ring:
-      return {2 * (workers - 1) / workers, 2 * (workers - 1)};
+      return {reduced, passes * (workers - 1)};
     case OuterExchange::Butterfly:
-      return {2 * (workers - 1) / workers, 2 * std::ceil(std::log2(workers))};
+      return {reduced, passes * std::ceil(std::log2(workers))};
     case OuterExchange::Gossip:
       return {1, 1};
     case OuterExchange::Server:
@@ -48,20 +51,54 @@ double sent_bits(const OuterChoice& outer, double elements) {
   return 8 * outer.codec->encoded(outer.codec_settings, tensor).wire_bytes / elements;
 }
 
+/// Codes that cannot be added up go to everyone as they are.
+bool gathers(const OuterChoice& outer) {
+  if (outer.codec == nullptr) return false;
+  return outer.codec->encoded(outer.codec_settings, {64, 64, 1, 4}).sum ==
+         models::CodecSum::Gathered;
+}
+
+/// What one exchange takes on links of the workers' own, per byte of the model.
+ExchangeCost on_own_links(const OuterChoice& outer, OuterExchange exchange,
+                          const std::vector<bool>& there) {
+  const auto present = static_cast<double>(std::count(there.begin(), there.end(), true));
+  const Crossings c = crossings(exchange, present, gathers(outer));
+  ExchangeCost cost;
+  cost.seconds.assign(there.size(), c.times / outer.bandwidth.value);
+  cost.latency.assign(there.size(), c.messages * outer.latency.value);
+  cost.sent = exchange == OuterExchange::Server ? std::min(c.times, 1.0) : c.times;
+  cost.egress = cost.sent * present;
+  return cost;
+}
+
+/// Sums over the rounds so far.
+struct Traffic {
+  double sent = 0, egress = 0, syncs = 0, missed = 0;
+  std::vector<double> carried;  ///< by wire
+};
+
 /// Builds the graph of so many rounds.
 class Rounds {
  public:
-  Rounds(const OuterChoice& outer, const InnerStep& step) : outer_(outer), step_(step) {
+  Rounds(const OuterChoice& outer, const InnerStep& step, const Wan* wan)
+      : outer_(outer), step_(step), wan_(wan), lots_(outer.seed) {
     make_lanes();
+    works_.assign(graph_.lanes.size(), true);
+    there_ = worked_ = works_;
+    if (wan != nullptr) traffic_.carried.assign(wan->wires.size(), 0.0);
     graph_.segments.resize(2);
     graph_.segments[kCompute].name = "inner steps";
     graph_.segments[kExchange].name = "exchange";
     syncs_ = outer.method->round(outer, step.layers);
-    for (const OuterSync& sync : syncs_) costs_.push_back(sync_cost(outer, step, sync));
+    for (const OuterSync& sync : syncs_) {
+      const double elements = sync.share * step.parameters / step.layers;
+      payloads_.push_back(elements * sent_bits(outer, step.parameters) / 8);
+    }
     waits_.resize(graph_.lanes.size());
   }
 
   void add(std::int64_t round) {
+    draw_round(round);
     for (std::size_t i = 0; i < syncs_.size(); ++i) {
       const bool first = i == 0 || syncs_[i].after != syncs_[i - 1].after;
       if (first) add_step_with_syncs(round, i);
@@ -69,22 +106,24 @@ class Rounds {
     advance((round + 1) * outer_.inner_steps);
   }
   TaskGraph take() { return std::move(graph_); }
+  const Traffic& traffic() const { return traffic_; }
 
  private:
   static constexpr std::uint16_t kCompute = 0, kExchange = 1;
 
   void make_lanes() {
-    const bool alone = outer_.slowness.empty();
     const bool pairs = outer_.exchange == OuterExchange::Gossip || uses_pairs();
-    if (alone) {
+    const bool each = outer_.varies() || (wan_ != nullptr && pairs);
+    if (outer_.slowness.empty() && !each) {
       graph_.lanes.push_back({0, outer_.workers, {}});
       slowness_ = {1};
       return;
     }
     for (int w = 0; w < outer_.workers; ++w) {
-      const double slow = outer_.slowness[static_cast<std::size_t>(w)];
+      const double slow =
+          outer_.slowness.empty() ? 1 : outer_.slowness[static_cast<std::size_t>(w)];
       const auto found = std::find(slowness_.begin(), slowness_.end(), slow);
-      if (!pairs && found != slowness_.end()) {
+      if (!pairs && !each && found != slowness_.end()) {
         ++graph_.lanes[static_cast<std::size_t>(found - slowness_.begin())].members;
         continue;
       }
@@ -95,6 +134,66 @@ class Rounds {
   bool uses_pairs() const {
     const auto syncs = outer_.method->round(outer_, step_.layers);
     return std::any_of(syncs.begin(), syncs.end(), [](const OuterSync& s) { return s.pairs; });
+  }
+
+  /// Who works in a round, who takes part in its exchange, and on what links.
+  void draw_round(std::int64_t round) {
+    if (!outer_.varies()) return;
+    worked_ = works_;
+    std::vector<models::OuterOutage> dead;
+    works_.assign(works_.size(), true);
+    for (const models::OuterOutage& o : outer_.outages) {
+      if (round + 1 < o.first || round + 1 > o.last) continue;
+      if (o.worker >= 0) works_[static_cast<std::size_t>(o.worker)] = false;
+      if (o.worker < 0) dead.push_back(o);
+    }
+    there_ = works_;
+    for (std::size_t w = 0; w < there_.size(); ++w)
+      if (lots_.uniform() < outer_.lost) there_[w] = false;
+    if (wan_ == nullptr) return;
+    if (!dead.empty()) {
+      cut_ = without_links(*wan_, dead);
+      leave_cut_off();
+    }
+    links_ = dead.empty() ? wan_ : &cut_;
+  }
+
+  /// Workers that cannot reach the site with most of them.
+  void leave_cut_off() {
+    std::vector<int> count(cut_.sites.size(), 0);
+    for (const int site : cut_.worker_site) ++count[static_cast<std::size_t>(site)];
+    const auto most =
+        static_cast<int>(std::max_element(count.begin(), count.end()) - count.begin());
+    for (std::size_t w = 0; w < there_.size(); ++w) {
+      const int site = cut_.worker_site[w];
+      if (!cut_.way(site, most).open || !cut_.way(most, site).open) there_[w] = false;
+    }
+  }
+
+  /// Of the exchange in a round; where rounds are alike, the same one.
+  const ExchangeCost& cost_of(OuterExchange exchange, std::int64_t round) {
+    const bool pairs = exchange == OuterExchange::Gossip;
+    ExchangeCost& cost = pairs ? pair_cost_ : all_cost_;
+    const bool alike = !outer_.varies() && !(pairs && wan_ != nullptr);
+    if (alike && !cost.seconds.empty()) return cost;
+    if (wan_ == nullptr) {
+      cost = on_own_links(outer_, exchange, all_workers());
+      return cost;
+    }
+    std::vector<int> partners;
+    for (std::size_t w = 0; w < there_.size() && pairs; ++w)
+      partners.push_back(static_cast<int>(partner(w, round)));
+    cost =
+        exchange_cost(*links_, exchange, gathers(outer_), all_workers(), partners, outer_.server);
+    return cost;
+  }
+  /// By worker, where lanes may be classes of them.
+  std::vector<bool> all_workers() const {
+    if (outer_.varies()) return there_;
+    return std::vector<bool>(static_cast<std::size_t>(outer_.workers), true);
+  }
+  std::size_t worker_of(std::size_t lane) const {
+    return static_cast<std::size_t>(graph_.lanes[lane].representative);
   }
 
   TaskId compute(std::size_t lane, double seconds, std::span<const TaskId> deps) {
@@ -108,6 +207,7 @@ class Rounds {
   /// Inner steps up to `until`, in pieces that start where exchanges must be over.
   void advance(std::int64_t until) {
     for (std::size_t lane = 0; lane < graph_.lanes.size(); ++lane) {
+      if (!works_[lane]) continue;
       std::int64_t from = done_;
       while (from < until) {
         const std::vector<TaskId> deps = take_waits(lane, from);
@@ -127,6 +227,8 @@ class Rounds {
       deps.push_back(waits.begin()->second);
       waits.erase(waits.begin());
     }
+    if (!worked_[lane] && latest_ != kNoTask) deps.push_back(latest_);  // back with the others
+    worked_[lane] = true;
     return deps;
   }
 
@@ -135,13 +237,15 @@ class Rounds {
     const std::int64_t number = round * outer_.inner_steps + syncs_[first].after;
     advance(number);
     const std::size_t lanes = graph_.lanes.size();
-    for (std::size_t lane = 0; lane < lanes; ++lane)
-      compute(lane, step_.seconds - step_.ready_seconds, take_waits(lane, number));
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      if (works_[lane])
+        compute(lane, step_.seconds - step_.ready_seconds, take_waits(lane, number));
+    }
     std::vector<std::vector<TaskId>> ready(lanes);  // by lane: layer l's piece at L - 1 - l
     const double piece = step_.ready_seconds / step_.layers;
     for (int l = step_.layers - 1; l >= 0; --l) {
       for (std::size_t lane = 0; lane < lanes; ++lane)
-        ready[lane].push_back(compute(lane, piece, {}));
+        ready[lane].push_back(works_[lane] ? compute(lane, piece, {}) : kNoTask);
     }
     done_ = number + 1;
     for (std::size_t i = first; i < syncs_.size() && syncs_[i].after == syncs_[first].after; ++i)
@@ -150,22 +254,47 @@ class Rounds {
 
   void send(std::int64_t round, std::size_t index, const std::vector<std::vector<TaskId>>& ready) {
     const OuterSync& sync = syncs_[index];
-    const bool pairs = exchange_of(outer_, sync) == OuterExchange::Gossip;
+    const OuterExchange kind = exchange_of(outer_, sync);
+    const bool pairs = kind == OuterExchange::Gossip;
+    const ExchangeCost& cost = cost_of(kind, round);
     const std::size_t lanes = graph_.lanes.size();
     std::vector<TaskId> last(lanes, kNoTask);
     for (auto layer = sync.layers.rbegin(); layer != sync.layers.rend(); ++layer) {
       const auto at = static_cast<std::size_t>(step_.layers - 1 - *layer);
+      const bool end = layer + 1 == sync.layers.rend();
       std::vector<TaskId> all;
-      for (std::size_t lane = 0; lane < lanes && !pairs; ++lane) all.push_back(ready[lane][at]);
+      for (std::size_t lane = 0; lane < lanes && !pairs; ++lane)
+        if (there_[lane]) all.push_back(ready[lane][at]);
       for (std::size_t lane = 0; lane < lanes; ++lane) {
-        if (pairs) all = {ready[lane][at], ready[partner(lane, round)][at]};
-        const bool end = layer + 1 == sync.layers.rend();
-        last[lane] = exchange(
-            lane, costs_[index].layer_seconds + (end ? costs_[index].tail_seconds : 0), all);
+        if (!there_[lane]) continue;
+        if (pairs) {
+          const std::size_t other = partner(lane, round);
+          if (!there_[other]) continue;
+          all = {ready[lane][at], ready[other][at]};
+        }
+        const std::size_t w = worker_of(lane);
+        last[lane] =
+            exchange(lane, payloads_[index] * cost.seconds[w] + (end ? cost.latency[w] : 0), all);
       }
     }
     const std::int64_t before = round * outer_.inner_steps + sync.before;
-    for (std::size_t lane = 0; lane < lanes; ++lane) waits_[lane].emplace(before, last[lane]);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      traffic_.syncs += 1;
+      if (last[lane] == kNoTask) {
+        traffic_.missed += 1;
+        continue;
+      }
+      waits_[lane].emplace(before, last[lane]);
+      latest_ = last[lane];
+    }
+    count(cost, payloads_[index] * static_cast<double>(sync.layers.size()));
+  }
+
+  void count(const ExchangeCost& cost, double payload) {
+    traffic_.sent += payload * cost.sent;
+    traffic_.egress += payload * cost.egress;
+    for (std::size_t i = 0; i < cost.carried.size(); ++i)
+      traffic_.carried[i] += payload * cost.carried[i];
   }
 
   std::size_t partner(std::size_t lane, std::int64_t round) const {
@@ -189,66 +318,104 @@ class Rounds {
   TaskGraph graph_;
   std::vector<double> slowness_;  ///< by lane
   std::vector<OuterSync> syncs_;
-  std::vector<SyncCost> costs_;
+  std::vector<double> payloads_;  ///< by sync, bytes of a layer
+  const Wan* wan_;
+  const Wan* links_ = wan_;  ///< of the round
+  Wan cut_;                  ///< where links are dead
+  base::Rng lots_;
+  std::vector<bool> works_, there_;  ///< by lane, in the round
+  std::vector<bool> worked_;         ///< by lane, before
+  TaskId latest_ = kNoTask;          ///< the last exchange of anyone
+  ExchangeCost all_cost_, pair_cost_;
+  Traffic traffic_;
   std::int64_t done_ = 0;                                   ///< inner steps that have their tasks
   std::vector<std::multimap<std::int64_t, TaskId>> waits_;  ///< by lane: step, what it waits for
 };
 
 }  // namespace
 
-SyncCost sync_cost(const OuterChoice& outer, const InnerStep& step, const OuterSync& sync) {
-  const Crossings c = crossings(exchange_of(outer, sync), outer.workers);
-  const double elements = sync.share * step.parameters / step.layers;
-  SyncCost cost;
-  const double payload = elements * sent_bits(outer, step.parameters) / 8;
-  cost.layer_bytes = payload * std::min(c.times, 2.0);  // of a worker, not of the server
-  cost.layer_seconds = payload * c.times / outer.bandwidth.value;
-  cost.tail_seconds = c.messages * outer.latency.value;
-  return cost;
-}
-
-TaskGraph outer_graph(const OuterChoice& outer, const InnerStep& step, int rounds) {
-  Rounds builder(outer, step);
+TaskGraph outer_graph(const OuterChoice& outer, const InnerStep& step, int rounds, const Wan* wan) {
+  Rounds builder(outer, step, wan);
   for (int round = 0; round < rounds; ++round) builder.add(round);
   return builder.take();
 }
 
-OuterResult simulate_outer(const OuterChoice& outer, const InnerStep& step) {
+namespace {
+
+struct Simulated {
+  double end = 0;  ///< of the last inner step
+  Traffic traffic;
+};
+Simulated simulate_rounds(const OuterChoice& outer, const InnerStep& step, int rounds,
+                          const Wan* wan) {
+  Rounds builder(outer, step, wan);
+  for (int round = 0; round < rounds; ++round) builder.add(round);
+  Simulated s;
+  s.traffic = builder.traffic();
+  const TaskGraph graph = builder.take();
+  const Timeline timeline = run_reference(graph);
+  for (TaskId t = 0; t < graph.tasks.size(); ++t) {
+    if (graph.tasks[t].stream == Stream::Compute) s.end = std::max(s.end, timeline.finish[t]);
+  }
+  return s;
+}
+
+void add_links(const OuterChoice& outer, const Wan* wan, const Traffic& traffic, double rounds,
+               OuterResult& result) {
+  const auto add = [&](const std::string& name, double bytes, double rate) {
+    if (bytes > 0) result.links.push_back({name, bytes, bytes / rate / result.round_seconds});
+  };
+  if (wan == nullptr) {
+    const bool server = outer.exchange == OuterExchange::Server;
+    add("a worker's link", result.sent_bytes, outer.bandwidth.value);
+    if (server) add("the server's link", result.sent_bytes * outer.workers, outer.bandwidth.value);
+    return;
+  }
+  for (std::size_t i = 0; i < wan->wires.size(); ++i)
+    add(wan->wires[i].name, traffic.carried[i] / rounds, wan->wires[i].rate);
+}
+
+}  // namespace
+
+double working_share(const OuterChoice& outer) {
+  double away = 0;
+  for (const models::OuterOutage& o : outer.outages)
+    if (o.worker >= 0) away += o.last - o.first + 1;
+  return std::max(0.0, 1 - away / outer.workers / outer.rounds);
+}
+
+OuterResult simulate_outer(const OuterChoice& outer, const InnerStep& step, const Wan* wan) {
   // Exchanges reach at most two rounds far; all partners meet within as many rounds as workers.
   constexpr int kWarm = 4;
-  const int measured = outer.slowness.empty() ? 4 : std::max(4, std::min(outer.workers, 64));
-  const auto syncs = outer.method->round(outer, step.layers);
-  const auto end_of = [&](int rounds) {
-    const TaskGraph graph = outer_graph(outer, step, rounds);
-    const Timeline timeline = run_reference(graph);
-    double end = 0;
-    for (TaskId t = 0; t < graph.tasks.size(); ++t) {
-      if (graph.tasks[t].stream == Stream::Compute) end = std::max(end, timeline.finish[t]);
-    }
-    return end;
-  };
+  const bool alike = outer.slowness.empty() && wan == nullptr;
+  const int more = alike ? 4 : std::max(4, std::min(outer.workers, 64));
+  const int rounds = outer.varies() ? outer.rounds : kWarm + more;
+  const Simulated all = simulate_rounds(outer, step, rounds, wan);
   OuterResult result;
   result.workers = outer.workers;
   result.inner_steps = outer.inner_steps;
-  result.round_seconds = (end_of(kWarm + measured) - end_of(kWarm)) / measured;
+  result.round_seconds = outer.varies()
+                             ? all.end / rounds
+                             : (all.end - simulate_rounds(outer, step, kWarm, wan).end) / more;
   result.step_seconds = result.round_seconds / outer.inner_steps;
   double slowness = 0;
   for (const double s : outer.slowness) slowness += s / outer.workers;
   if (outer.slowness.empty()) slowness = 1;
-  const double busy = slowness * outer.inner_steps * step.seconds;
+  const double busy = slowness * outer.inner_steps * step.seconds * working_share(outer);
   result.utilisation = busy / result.round_seconds;
   result.exposed_seconds = result.round_seconds - busy;
   constexpr double kRounding = 1e-9;  // of sums over rounds
   if (std::abs(result.exposed_seconds) < kRounding * result.round_seconds)
     result.exposed_seconds = 0;
-  for (const OuterSync& sync : syncs) {
-    result.sent_bytes +=
-        sync_cost(outer, step, sync).layer_bytes * static_cast<double>(sync.layers.size());
-  }
+  result.sent_bytes = all.traffic.sent / rounds;
+  result.egress_bytes = all.traffic.egress / rounds / outer.inner_steps;
+  result.missed = all.traffic.syncs > 0 ? all.traffic.missed / all.traffic.syncs : 0;
+  add_links(outer, wan, all.traffic, rounds, result);
   return result;
 }
 
-OuterResult simulate_data_parallel(const OuterChoice& outer, const InnerStep& step) {
+OuterResult simulate_data_parallel(const OuterChoice& outer, const InnerStep& step,
+                                   const Wan* wan) {
   OuterChoice plain = outer;
   plain.method = &models::outer_methods().front();
   PACELINE_CHECK(plain.method->name == "data-parallel");
@@ -256,8 +423,10 @@ OuterResult simulate_data_parallel(const OuterChoice& outer, const InnerStep& st
   plain.fragments = 1;
   plain.overlap = 0;
   plain.codec = nullptr;
+  plain.lost = 0;
+  plain.outages.clear();
   if (outer.exchange == OuterExchange::Gossip) plain.exchange = OuterExchange::Ring;
-  return simulate_outer(plain, step);
+  return simulate_outer(plain, step, wan);
 }
 
 }  // namespace paceline::sim

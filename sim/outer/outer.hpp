@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/outer/outer.hpp"
+#include "sim/outer/wan.hpp"
 #include "sim/result.hpp"
 #include "sim/task_graph.hpp"
 
@@ -21,22 +22,21 @@ struct InnerStep {
   double parameters = 0;  ///< elements that are exchanged
 };
 
-/// Seconds and bytes of one sync whose layers all go one after another.
-struct SyncCost {
-  double layer_seconds = 0;  ///< of one layer on the wire
-  double tail_seconds = 0;   ///< once, behind the last: latency of the messages
-  double layer_bytes = 0;    ///< sent by a worker, one way
-};
-SyncCost sync_cost(const models::OuterChoice& outer, const InnerStep& step,
-                   const models::OuterSync& sync);
-
 /// Lanes are classes of workers that are alike; lane l of the graph stands for `members` of them.
 /// Partners of pairs are i and (round - i) modulo the workers, so all of them meet.
-TaskGraph outer_graph(const models::OuterChoice& outer, const InnerStep& step, int rounds);
+/// `wan`: what joins them, null where each has a link of its own.
+TaskGraph outer_graph(const models::OuterChoice& outer, const InnerStep& step, int rounds,
+                      const Wan* wan = nullptr);
 
-/// The steady state: rounds from the middle of enough of them.
-OuterResult simulate_outer(const models::OuterChoice& outer, const InnerStep& step);
-/// The same workers exchanging gradients in every step, plain numbers of `element_bits`.
-OuterResult simulate_data_parallel(const models::OuterChoice& outer, const InnerStep& step);
+/// The steady state: rounds from the middle of enough of them; of workers and links that come and
+/// go the mean over OuterChoice::rounds.
+OuterResult simulate_outer(const models::OuterChoice& outer, const InnerStep& step,
+                           const Wan* wan = nullptr);
+/// The same workers exchanging gradients in every step, plain numbers of `element_bits`, nothing
+/// lost and nobody away.
+OuterResult simulate_data_parallel(const models::OuterChoice& outer, const InnerStep& step,
+                                   const Wan* wan = nullptr);
+/// Share of the workers' rounds in which they work.
+double working_share(const models::OuterChoice& outer);
 
 }  // namespace paceline::sim

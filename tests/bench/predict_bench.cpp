@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 
+#include "base/table.hpp"
 #include "sim/lower/lower.hpp"
 #include "sim/measure.hpp"
+#include "sim/outer/outer.hpp"
 #include "sim/predict.hpp"
 
 /// Whole evaluations, scenario parsed once.
@@ -34,5 +36,35 @@ void BM_read(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(scenario("gpt3_175b_64_a100.yaml").hash.size());
 }
 BENCHMARK(BM_read)->Unit(benchmark::kMicrosecond);
+
+/// A month of DiLoCo: 64 workers, 8 to each of 8 sites joined pair by pair, 500 inner steps of 5 s,
+/// so 1037 rounds. A twentieth of the exchanges is lost, so that no two rounds are alike.
+void BM_outer_month(benchmark::State& state) {
+  sim::Wan wan;
+  wan.worker_rate = 50e9;
+  constexpr int kSites = 8;
+  wan.ways.resize(kSites * kSites);
+  for (int a = 0; a < kSites; ++a) {
+    wan.sites.push_back("s" + std::to_string(a));
+    for (int w = 0; w < 8; ++w) wan.worker_site.push_back(a);
+    for (int b = 0; b < kSites; ++b) {
+      if (a == b) continue;
+      sim::WanWay& way = wan.ways[static_cast<std::size_t>(a * kSites + b)];
+      way.wires = {static_cast<int>(wan.wires.size())};
+      way.latency = 0.05;
+      wan.wires.push_back({std::to_string(a) + ">" + std::to_string(b), 125e6, a, b});
+    }
+  }
+  models::OuterChoice outer;
+  outer.method = &base::find(models::outer_methods(), "diloco");
+  outer.workers = 64;
+  outer.inner_steps = 500;
+  outer.lost = 0.05;
+  outer.rounds = 1037;
+  const sim::InnerStep step{5, 3, 42, 10e9};
+  for (auto _ : state)
+    benchmark::DoNotOptimize(sim::simulate_outer(outer, step, &wan).round_seconds);
+}
+BENCHMARK(BM_outer_month)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -74,6 +74,14 @@ TEST_CASE("bytes on the wire are those of the formats") {
   CHECK(wire("gift", s, t) == n + 4 * n / 128);
   CHECK(wire("subspace", s, t) == 1024 * 32 * 2.0);
   CHECK(wire("mapl", s, t) == 1024 * (32 * 2 + 4.0));
+  s.codebook = 256;  // a byte for each of 16 pairs, twice
+  s.split = 16;
+  s.levels = 2;
+  CHECK(wire("mapl", s, t) == 1024 * (32 + 4.0));
+  CHECK(wire("mos", s, t) == 1024 * 32 * 2.0 + 64);
+  s.density = 0.01;
+  CHECK(wire("bitvector", s, t) == 2 * kept + n / 8 + 4 * n / 4096);
+  CHECK(wire("coo", s, t) == 6 * kept);
   s.block = 0;
   s.keep = 32.0 / 4096;  // 32 of a square of 64 x 64: 12 bits say where
   CHECK(wire("dct-top-k", s, t) == n / 4096 * 32 * (2 + 1.5));
@@ -109,6 +117,55 @@ TEST_CASE("sending more costs more bytes and loses less") {
       error = now;
     }
   }
+}
+
+TEST_CASE("no codec makes anything of nothing, and none more than it was given") {
+  const std::vector<float> x = normal_numbers(32 * 48), zero(32 * 48, 0.0F);
+  for (const Codec& codec : codecs()) {
+    CAPTURE(codec.name);
+    CodecSettings s;
+    s.keep = 0.2;
+    s.rank = 8;
+    CodecState a, b;
+    for (const float v : through(codec, s, zero, 32, a)) REQUIRE(v == 0);
+    const auto decoded = through(codec, s, x, 32, b);
+    for (const float v : decoded) REQUIRE(std::isfinite(v));
+    CHECK(relative_error(decoded, x) < 1 + 1e-6);
+    // The same bytes whatever the numbers are, and twice as many for two of the same matrix.
+    const double one = codec.encoded(s, {64, 64, 1, 4}).wire_bytes;
+    CHECK(codec.encoded(s, {64, 64, 2, 4}).wire_bytes == Approx(2 * one).epsilon(0.01));
+  }
+}
+
+TEST_CASE("what is exact comes back as it was") {
+  const std::vector<float> x = normal_numbers(32 * 48);
+  CodecSettings s;
+  s.keep = 1;
+  s.rank = 48;
+  s.values = Precision::Fp32;
+  for (const char* name : {"top-k", "random-k", "scape", "bitvector", "coo"})
+    CHECK(through(name, s, x, 32) == x);
+  for (const char* name : {"subspace", "mos", "mapl", "power-sgd", "dct-top-k"})
+    CHECK(relative_error(through(name, s, x, 48), x) < 1e-5);
+  const std::vector<float> whole{1, -2, 0, 127};  // multiples of the scale
+  CHECK(through("int8", s, whole, 1) == whole);
+  CHECK(through("bf16", s, whole, 1) == whole);
+}
+
+TEST_CASE("words of a codebook lose less the more there are, and again what is left") {
+  const std::vector<float> x = normal_numbers(256 * 16);
+  CodecSettings s;
+  s.rank = 16;
+  s.split = 8;
+  double before = 1;
+  for (const auto& [words, levels] : {std::pair{4, 1}, {32, 1}, {32, 2}}) {
+    s.codebook = words;
+    s.levels = levels;
+    const double error = relative_error(through("mapl", s, x, 256), x);
+    CHECK(error < before);
+    before = error;
+  }
+  CHECK(before < 0.2);
 }
 
 TEST_CASE("one well-scaled FP8 round trip loses 2.64 % of the norm in E4M3 and 5.26 % in E5M2") {

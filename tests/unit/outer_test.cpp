@@ -185,6 +185,130 @@ TEST_CASE("all wait for the slowest, pairs for their partner only") {
   CHECK(simulate_outer(gossip, step).round_seconds <= all.round_seconds + 1e-9);
 }
 
+TEST_CASE("INTELLECT-1 computes 95.7, 85.6 and 83.0 % of the time") {
+  // arXiv:2412.01152, table 2: rounds of 38 minutes and the median all-reduce of each distribution.
+  // That time is given, not predicted: it is what a link of so much moves 10 GB of int8 in.
+  const InnerStep step{38 * 60.0 / 100, 0, 42, 10e9};
+  for (const auto& [seconds, published] :
+       {std::pair{103.0, 0.957}, {382.0, 0.856}, {469.0, 0.83}}) {
+    OuterChoice outer = choice("diloco", 14, 100);
+    outer.exchange = OuterExchange::Once;
+    outer.element_bits = 8;
+    outer.bandwidth = base::BytesPerSecond(10e9 / seconds);
+    CHECK(simulate_outer(outer, step).utilisation == Approx(published).margin(0.002));
+  }
+}
+
+namespace {
+
+/// Three sites in a row: two workers, one, one.
+Wan three_sites(double rate, bool direct = true) {
+  Wan wan;
+  wan.sites = {"a", "b", "c"};
+  wan.worker_site = {0, 0, 1, 2};
+  wan.worker_rate = 1e12;
+  const auto link = [&](int from, int to) {
+    wan.wires.push_back(
+        {wan.sites[static_cast<std::size_t>(from)] + ">" + wan.sites[static_cast<std::size_t>(to)],
+         rate, from, to});
+    return static_cast<int>(wan.wires.size()) - 1;
+  };
+  wan.ways.resize(9);
+  for (const auto& [from, to] : {std::pair{0, 1}, {1, 0}, {1, 2}, {2, 1}, {0, 2}, {2, 0}}) {
+    if (!direct && from + to == 2) continue;
+    WanWay& way = wan.ways[static_cast<std::size_t>(3 * from + to)];
+    way.wires = {link(from, to)};
+    way.latency = 0.01;
+  }
+  return wan;
+}
+
+}  // namespace
+
+TEST_CASE("exchanges put on every link what their messages carry over it") {
+  const Wan wan = three_sites(1e9);
+  const std::vector<bool> all(4, true);
+  const auto carried = [&](OuterExchange exchange, bool gathers = false) {
+    return exchange_cost(wan, exchange, gathers, all, {3, 2, 1, 0}, 0);
+  };
+  const auto sum = [](const ExchangeCost& cost) {
+    double total = 0;
+    for (const double c : cost.carried) total += c;
+    return total;
+  };
+  // Ring 0-1-2-3-0: three of its four ways leave a site, each carries 2 (M - 1) / M.
+  const ExchangeCost ring = carried(OuterExchange::Ring);
+  CHECK(sum(ring) == Approx(3 * 1.5));
+  CHECK(ring.egress == Approx(sum(ring)));
+  CHECK(ring.sent == Approx(1.5));
+  CHECK(ring.seconds[0] == Approx(1.5 / 1e9));
+  CHECK(ring.latency[0] == Approx(6 * 0.01));
+  CHECK(carried(OuterExchange::Ring, true).sent == Approx(3));  // codes that cannot be added
+  // Halves inside a and between b and c, then a quarter from each worker of a to b and c.
+  const ExchangeCost butterfly = carried(OuterExchange::Butterfly);
+  CHECK(sum(butterfly) == Approx(2 * (2 * 0.5 + 4 * 0.25)));
+  CHECK(butterfly.sent == Approx(1.5));
+  // The server stands in a: b and c send one each and get one each.
+  const ExchangeCost server = carried(OuterExchange::Server);
+  CHECK(sum(server) == Approx(4));
+  CHECK(server.seconds[3] == Approx(2 / 1e9));
+  // Pairs 0-3 and 1-2.
+  const ExchangeCost gossip = carried(OuterExchange::Gossip);
+  CHECK(sum(gossip) == Approx(4));
+  CHECK(gossip.seconds[0] == Approx(1 / 1e9));
+}
+
+TEST_CASE("traffic of a dead link takes another way, and without one workers sit out") {
+  models::OuterOutage dead;
+  dead.from = 0;
+  dead.to = 2;
+  const Wan cut = without_links(three_sites(1e9), {dead});
+  REQUIRE(cut.way(0, 2).open);
+  CHECK(cut.way(0, 2).wires.size() == 2);
+  CHECK(cut.way(0, 2).latency == Approx(0.02));
+  models::OuterOutage other = dead;
+  other.from = 1;
+  CHECK_FALSE(without_links(three_sites(1e9), {dead, other}).way(0, 2).open);
+
+  OuterChoice outer = choice("diloco", 4, 10);
+  outer.bandwidth = base::BytesPerSecond(0);
+  outer.rounds = 20;
+  dead.first = other.first = 1;
+  dead.last = other.last = 10;
+  outer.outages = {dead, other};
+  const Wan wan = three_sites(1e9);
+  const OuterResult r = simulate_outer(outer, {1, 0.5, 4, 1e9}, &wan);
+  CHECK(r.missed == Approx(10.0 / 80));  // one of four workers, half of the rounds
+  CHECK(r.utilisation < 1);
+}
+
+TEST_CASE("workers that are away do no work, and nobody waits for what is lost") {
+  const InnerStep step{1, 0.5, 4, 1e9};
+  OuterChoice outer = choice("diloco", 4, 10);
+  const OuterResult whole = simulate_outer(outer, step);
+  outer.rounds = 40;
+  outer.lost = 1;
+  const OuterResult lost = simulate_outer(outer, step);
+  CHECK(lost.missed == 1);
+  CHECK(lost.sent_bytes == 0);
+  CHECK(lost.round_seconds == Approx(10));
+  outer.lost = 0.25;
+  const OuterResult some = simulate_outer(outer, step);
+  CHECK(some.missed == Approx(0.25).margin(0.1));
+  CHECK(some.round_seconds < whole.round_seconds);
+  CHECK(simulate_outer(outer, step).round_seconds == some.round_seconds);  // the same seed
+  outer.lost = 0;
+  models::OuterOutage away;
+  away.worker = 3;
+  away.first = 11;
+  away.last = 30;
+  outer.outages = {away};
+  CHECK(working_share(outer) == Approx(1 - 20.0 / 160));
+  const OuterResult less = simulate_outer(outer, step);
+  CHECK(less.missed == Approx(20.0 / 160));
+  CHECK(less.utilisation < whole.utilisation);
+}
+
 TEST_CASE("a month of rounds of 64 workers of 8 kinds is a graph of moderate size") {
   OuterChoice outer = choice("diloco", 64, 500);
   for (int w = 0; w < 64; ++w) outer.slowness.push_back(1 + 0.05 * (w % 8));

@@ -12,16 +12,21 @@ struct Subspace {
   double exponent = 1, rate = 0.1, momentum = 0.9;
 };
 
+double trace(const Matrix& m) {
+  double sum = 0;
+  for (Index i = 0; i < m.rows(); ++i) sum += m(i, i);
+  return sum;
+}
 double energy(const Matrix& covariance, const Matrix& basis) {
-  return (basis.transpose() * covariance * basis).trace() / covariance.trace();
+  return trace(basis.transpose() * covariance * basis) / trace(covariance);
 }
 
 /// One step up the energy of a batch: momentum along the tangent space, then the nearest
 /// orthonormal basis.
 void ascend(const Subspace& o, const Matrix& batch, Matrix& basis, Matrix& momentum) {
-  const Matrix slope = batch.transpose() * (batch * basis) / batch.squaredNorm();
+  const Matrix slope = batch.transpose() * (batch * basis) / squared_norm(batch.numbers());
   const Matrix inner = basis.transpose() * slope;
-  const Matrix along = slope - basis * ((inner + inner.transpose()) / 2);
+  const Matrix along = slope - basis * ((inner + copy(inner.transpose())) / 2);
   momentum = o.momentum * momentum + along;
   basis = polar(basis + o.rate * momentum);
 }
@@ -31,12 +36,15 @@ Figures learn(const Subspace& o, std::uint64_t seed) {
   Vector values(o.width);
   for (int i = 0; i < o.width; ++i) values[i] = std::pow(i + 1.0, -o.exponent);
   const Matrix turn = orthonormal(normal_matrix(rng, o.width, o.width));
-  const Matrix covariance = turn * values.asDiagonal() * turn.transpose();
-  const Matrix shape = values.array().sqrt().matrix().asDiagonal() * turn.transpose();
+  const Matrix covariance = scale_columns(turn, values) * turn.transpose();
+  Vector roots = values;
+  roots.each([](double& x) { x = std::sqrt(x); });
+  const Matrix shape = scale_rows(roots, copy(turn.transpose()));
   Matrix basis = orthonormal(normal_matrix(rng, o.width, o.rank));
-  const double bound = values.head(o.rank).sum() / values.sum();
+  const double bound =
+      sum(values.numbers().first(static_cast<std::size_t>(o.rank))) / sum(values.numbers());
   Figures f{{"bound", bound}, {"random", energy(covariance, basis)}};
-  Matrix momentum = Matrix::Zero(o.width, o.rank);
+  Matrix momentum(o.width, o.rank);
   double needed = o.steps;
   for (int k = 0; k < o.steps; ++k) {
     ascend(o, normal_matrix(rng, o.samples, o.width) * shape, basis, momentum);

@@ -21,22 +21,28 @@ struct Whitening {
   bool variants = true;
 };
 
-/// Relative error of one fp32 -> code -> fp32 trip of `sent`, measured after `undo`.
-using RoundTripOf = void (*)(std::span<float>);
+double norm(const Matrix& m) { return std::sqrt(squared_norm(m.numbers())); }
+
+/// Relative error of one trip of `sent` through a codec with one scale, measured after `undo`.
+using RoundTripOf = std::string_view;
 double trip_error(const Matrix& whole, const Matrix& sent, const Matrix& undo, RoundTripOf trip) {
-  FloatMatrix code = sent.cast<float>();
-  trip({code.data(), static_cast<std::size_t>(code.size())});
-  return (code.cast<double>() * undo - whole).norm() / whole.norm();
+  const Block block{"", 0, static_cast<int>(sent.rows()), static_cast<int>(sent.columns())};
+  std::vector<float> code(block.size());
+  store(sent, block, code);
+  models::CodecState state;
+  models::codec_named(trip, "").round_trip({}, {code, code.size(), 1}, state);
+  return norm(matrix_of(code, block) * undo - whole) / norm(whole);
 }
 
 /// A power of a symmetric matrix from its eigenvectors.
 Matrix power_of(const Matrix& basis, const Vector& values, double power) {
-  const Vector raised = values.array().pow(power);
-  return basis * raised.asDiagonal() * basis.transpose();
+  Vector raised = values;
+  raised.each([power](double& x) { x = std::pow(x, power); });
+  return scale_columns(basis, raised) * basis.transpose();
 }
 Matrix power_of(const Matrix& symmetric, double power) {
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(symmetric);
-  return power_of(solver.eigenvectors(), solver.eigenvalues(), power);
+  const EigenPairs pairs = eigen_pairs(symmetric);
+  return power_of(pairs.vectors, pairs.values, power);
 }
 
 /// The root of the covariance as far as a variant of whitening knows it, and its inverse.
@@ -44,33 +50,40 @@ struct Roots {
   Matrix root, inverse;
 };
 Roots diagonal_roots(const Matrix& covariance) {
-  const Vector d = covariance.diagonal();
-  return {Matrix(d.array().sqrt().matrix().asDiagonal()),
-          Matrix(d.array().rsqrt().matrix().asDiagonal())};
+  const Index n = covariance.rows();
+  Roots r{Matrix(n, n), Matrix(n, n)};
+  for (Index i = 0; i < n; ++i) {
+    r.root(i, i) = std::sqrt(covariance(i, i));
+    r.inverse(i, i) = 1 / r.root(i, i);
+  }
+  return r;
 }
-Roots block_roots(const Matrix& covariance, Eigen::Index block) {
-  const Eigen::Index n = covariance.rows();
-  Roots r{Matrix::Zero(n, n), Matrix::Zero(n, n)};
-  for (Eigen::Index b = 0; b < n; b += block) {
-    const Eigen::Index size = std::min(block, n - b);
-    const Matrix part = covariance.block(b, b, size, size);
-    r.root.block(b, b, size, size) = power_of(part, 0.5);
-    r.inverse.block(b, b, size, size) = power_of(part, -0.5);
+Roots block_roots(const Matrix& covariance, Index block) {
+  const Index n = covariance.rows();
+  Roots r{Matrix(n, n), Matrix(n, n)};
+  for (Index b = 0; b < n; b += block) {
+    const Index size = std::min(block, n - b);
+    const Matrix part = copy(covariance.block(b, b, size, size));
+    r.root.set_block(b, b, power_of(part, 0.5));
+    r.inverse.set_block(b, b, power_of(part, -0.5));
   }
   return r;
 }
 /// As kernels do it: base/numeric/whitening.hpp.
 Roots low_rank_roots(const Matrix& basis, const Vector& values, int rank) {
   const auto n = static_cast<float>(values.size());
-  const float known = static_cast<float>(values.head(rank).sum());
-  const float tail =
-      numeric::whitening_tail(static_cast<float>(values.sum()), known, n, static_cast<float>(rank));
+  const float known =
+      static_cast<float>(sum(values.numbers().first(static_cast<std::size_t>(rank))));
+  const float tail = numeric::whitening_tail(static_cast<float>(sum(values.numbers())), known, n,
+                                             static_cast<float>(rank));
   const auto side = [&](bool undo) {
-    Matrix m = Matrix::Identity(values.size(), values.size()) *
-               static_cast<double>(numeric::whitening_power(tail, undo));
+    Matrix m =
+        static_cast<double>(numeric::whitening_power(tail, undo)) * Matrix::identity(values.size());
     for (int i = 0; i < rank; ++i) {
       const float gain = numeric::whitening_gain(static_cast<float>(values[i]), tail, undo);
-      m += static_cast<double>(gain) * basis.col(i) * basis.col(i).transpose();
+      for (Index row = 0; row < m.rows(); ++row)
+        for (Index column = 0; column < m.columns(); ++column)
+          m(row, column) += static_cast<double>(gain) * basis(row, i) * basis(column, i);
     }
     return m;
   };
@@ -86,21 +99,20 @@ Figures whiten(const Whitening& o, std::uint64_t seed, const std::atomic<bool>& 
   const Matrix basis = orthonormal(normal_matrix(rng, o.columns, o.columns));
   const Matrix signal = normal_matrix(rng, o.rows, o.columns);
   const Matrix covariance = power_of(basis, values, 1);
-  const Matrix gradient = signal * covariance, none = Matrix::Identity(o.columns, o.columns);
-  const double effective = std::pow(values.sum(), 2) / values.squaredNorm();
+  const Matrix gradient = signal * covariance, none = Matrix::identity(o.columns);
+  const double effective = std::pow(sum(values.numbers()), 2) / squared_norm(values.numbers());
   Figures f{{"law", std::sqrt(o.columns / effective)}, {"effective_rank", effective}};
-  const double plain = trip_error(gradient, gradient, none, &e4m3_round_trip);
-  const double wide = trip_error(gradient, gradient, none, &e5m2_round_trip);
+  const double plain = trip_error(gradient, gradient, none, "fp8-e4m3");
+  const double wide = trip_error(gradient, gradient, none, "fp8-e5m2");
   f.emplace_back("e4m3", plain);
   f.emplace_back("e5m2", wide);
   const Roots full{power_of(basis, values, 0.5), power_of(basis, values, -0.5)};
   const Matrix sent = gradient * full.inverse;
-  f.emplace_back("gain", plain / trip_error(gradient, sent, full.root, &e4m3_round_trip));
-  f.emplace_back("gain_e5m2", wide / trip_error(gradient, sent, full.root, &e5m2_round_trip));
+  f.emplace_back("gain", plain / trip_error(gradient, sent, full.root, "fp8-e4m3"));
+  f.emplace_back("gain_e5m2", wide / trip_error(gradient, sent, full.root, "fp8-e5m2"));
   if (!o.variants || stop.load()) return f;
   const auto relative = [&](const char* name, const Roots& r) {
-    f.emplace_back(name,
-                   trip_error(gradient, gradient * r.inverse, r.root, &e4m3_round_trip) / plain);
+    f.emplace_back(name, trip_error(gradient, gradient * r.inverse, r.root, "fp8-e4m3") / plain);
   };
   relative("diagonal", diagonal_roots(covariance));
   relative("block", block_roots(covariance, o.block));
@@ -108,10 +120,10 @@ Figures whiten(const Whitening& o, std::uint64_t seed, const std::atomic<bool>& 
   relative("full", full);
   // By the covariance of the other side, rows of the gradient.
   const Matrix outer = gradient * gradient.transpose() / static_cast<double>(o.columns);
-  const Matrix turned = gradient.transpose();
-  f.emplace_back("output_side", trip_error(turned, turned * power_of(outer, -0.5),
-                                           power_of(outer, 0.5), &e4m3_round_trip) /
-                                    plain);
+  const Matrix turned = copy(gradient.transpose());
+  f.emplace_back(
+      "output_side",
+      trip_error(turned, turned * power_of(outer, -0.5), power_of(outer, 0.5), "fp8-e4m3") / plain);
   return f;
 }
 
@@ -140,18 +152,20 @@ Experiment read_round_trip(base::Fields& fields) {
   const double keep = read_share(fields, "keep", 0.1);
   return [=](std::uint64_t seed, const std::atomic<bool>&) {
     base::Rng rng(stream_seed(seed, Stream::Data));
-    const FloatMatrix whole = normal_matrix(rng, rows, columns).cast<float>();
     const Block block{"all", 0, rows, columns, Role::Matrix};
+    std::vector<float> whole(block.size());
+    store(normal_matrix(rng, rows, columns), block, whole);
     Figures figures;
-    for (const CodecKind& kind : codec_kinds()) {
+    for (const models::Codec& kind : models::codecs()) {
       Codec codec;
       codec.kind = &kind;
-      codec.keep = keep;
+      codec.settings.keep = keep;
+      codec.settings.values = models::Precision::Fp32;
       CodecState state;
-      FloatMatrix got = whole;
-      transfer(codec, {&block, 1}, state, seed, {got.data(), static_cast<std::size_t>(got.size())});
-      const double error = (got - whole).cast<double>().norm() / whole.cast<double>().norm();
-      figures.emplace_back(kind.name, error);
+      std::vector<float> got = whole;
+      transfer(codec, {&block, 1}, state, seed, got);
+      for (std::size_t i = 0; i < got.size(); ++i) got[i] -= whole[i];
+      figures.emplace_back(kind.name, norm(matrix_of(got, block)) / norm(matrix_of(whole, block)));
     }
     return figures;
   };

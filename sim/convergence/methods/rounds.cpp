@@ -45,9 +45,7 @@ bool in_fragment(const Rounds& r, std::size_t block, std::size_t fragment) {
 /// their mean.
 void flatten(const Block& block, std::span<float> values) {
   if (block.rows == 1 || block.columns == 1) return;
-  const Matrix m = matrix_of(values, block);
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(m, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  store(svd.singularValues().mean() * (svd.matrixU() * svd.matrixV().transpose()), block, values);
+  store(flat_spectrum(matrix_of(values, block)), block, values);
 }
 
 /// What the workers that are there have moved since the last round, averaged.

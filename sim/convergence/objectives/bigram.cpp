@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/distributions.hpp"
 #include "sim/convergence/cross_entropy.hpp"
 
 namespace paceline::sim::convergence {
@@ -23,13 +24,14 @@ struct BigramOptions {
 Pairs draw_pairs(const BigramOptions& o, std::uint64_t seed) {
   base::Rng rng(stream_seed(seed, Stream::Data));
   const Matrix a = normal_matrix(rng, o.tokens, 8), b = normal_matrix(rng, 8, o.tokens, 0.5);
-  Matrix rise = a * b;
+  const Matrix rise = a * b;
   Vector prior(o.tokens);
   for (int k = 0; k < o.tokens; ++k) prior[k] = -o.exponent * std::log(k + 1.0);
   const auto cumulate = [](Vector logits) {
-    Vector p = (logits.array() - logits.maxCoeff()).exp();
-    for (Eigen::Index k = 1; k < p.size(); ++k) p[k] += p[k - 1];
-    return Vector(p / p[p.size() - 1]);
+    exp_less(logits.numbers(), *std::max_element(logits.begin(), logits.end()));
+    for (Index k = 1; k < logits.size(); ++k) logits[k] += logits[k - 1];
+    const double whole = logits[logits.size() - 1];
+    return logits / whole;
   };
   const auto draw = [&rng](const Vector& cumulated) {
     const double u = rng.uniform();
@@ -39,7 +41,7 @@ Pairs draw_pairs(const BigramOptions& o, std::uint64_t seed) {
   };
   const Vector first = cumulate(prior);
   std::vector<Vector> rows;
-  for (int k = 0; k < o.tokens; ++k) rows.push_back(cumulate(rise.row(k).transpose() + prior));
+  for (int k = 0; k < o.tokens; ++k) rows.push_back(cumulate(Vector(rise.row(k)) + prior));
   Pairs pairs;
   for (std::int64_t i = 0; i < o.samples; ++i) {
     pairs.last.push_back(draw(first));
@@ -52,17 +54,14 @@ double pairs_loss(const Block& table, const Block& head, const Pairs& pairs, int
                   std::span<const float> w) {
   const Matrix rows = matrix_of(w, table), columns = matrix_of(w, head);
   std::vector<int> labels;
-  std::vector<Eigen::Index> last;
+  std::vector<int> last;
   for (std::size_t i = 0; i < pairs.last.size(); ++i) {
     if (pairs.last[i] < from) continue;
     last.push_back(pairs.last[i]);
     labels.push_back(pairs.next[i]);
   }
   if (last.empty()) return 0;
-  Matrix x(static_cast<Eigen::Index>(last.size()), rows.cols());
-  for (std::size_t i = 0; i < last.size(); ++i)
-    x.row(static_cast<Eigen::Index>(i)) = rows.row(last[i]);
-  Matrix logits = x * columns;
+  Matrix logits = rows_of(rows, last) * columns;
   return cross_entropy(logits, labels);
 }
 
@@ -87,20 +86,19 @@ ObjectiveMaker read_bigram(base::Fields& fields) {
     f.samples = pairs.last.size();
     f.gradient = [=](std::span<const float> w, std::span<const float> back, const Batch& batch,
                      std::span<float> gradient) {
-      const Matrix rows = matrix_of(w, table);
-      Matrix x(static_cast<Eigen::Index>(batch.size()), o.width);
-      std::vector<int> labels(batch.size());
+      std::vector<int> last(batch.size()), labels(batch.size());
       for (std::size_t i = 0; i < batch.size(); ++i) {
-        x.row(static_cast<Eigen::Index>(i)) = rows.row(pairs.last[batch[i]]);
+        last[i] = pairs.last[batch[i]];
         labels[i] = pairs.next[batch[i]];
       }
+      const Matrix x = rows_of(matrix_of(w, table), last);
       Matrix logits = x * matrix_of(w, head);
       const double loss = cross_entropy(logits, labels);
       store(x.transpose() * logits, head, gradient);
       const Matrix dx = logits * matrix_of(back, head).transpose();
-      Matrix dtable = Matrix::Zero(o.tokens, o.width);
+      Matrix dtable(o.tokens, o.width);
       for (std::size_t i = 0; i < batch.size(); ++i)
-        dtable.row(pairs.last[batch[i]]) += dx.row(static_cast<Eigen::Index>(i));
+        add(dx.row(static_cast<Index>(i)), dtable.row(last[i]));
       store(dtable, table, gradient);
       return loss;
     };

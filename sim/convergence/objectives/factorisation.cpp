@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "base/distributions.hpp"
 #include "sim/convergence/matrix.hpp"
 
 namespace paceline::sim::convergence {
@@ -26,16 +27,16 @@ ObjectiveMaker read_factorisation(base::Fields& fields) {
     f.gradient = [=](std::span<const float> w, std::span<const float>, const Batch& batch,
                      std::span<float> gradient) {
       const Matrix u = matrix_of(w, left), v = matrix_of(w, right);
-      Matrix du = Matrix::Zero(rows, rank), dv = Matrix::Zero(columns, rank);
+      Matrix du(rows, rank), dv(columns, rank);
       const double share = 1 / static_cast<double>(batch.size());
       double loss = 0;
       for (const std::uint32_t sample : batch) {
-        const Eigen::Index i = sample / static_cast<std::uint32_t>(columns),
-                           j = sample % static_cast<std::uint32_t>(columns);
-        const double away = u.row(i).dot(v.row(j)) - m(i, j);
+        const Index i = sample / static_cast<std::uint32_t>(columns),
+                    j = sample % static_cast<std::uint32_t>(columns);
+        const double away = dot(u.row(i), v.row(j)) - m(i, j);
         loss += share * away * away / 2;
-        du.row(i) += share * away * v.row(j);
-        dv.row(j) += share * away * u.row(i);
+        add(v.row(j), du.row(i), share * away);
+        add(u.row(i), dv.row(j), share * away);
       }
       store(du, left, gradient);
       store(dv, right, gradient);
@@ -43,7 +44,7 @@ ObjectiveMaker read_factorisation(base::Fields& fields) {
     };
     f.loss = [=](std::span<const float> w) {
       const Matrix away = matrix_of(w, left) * matrix_of(w, right).transpose() - m;
-      return away.squaredNorm() / 2 / static_cast<double>(m.size());
+      return squared_norm(away.numbers()) / 2 / static_cast<double>(m.size());
     };
     return f;
   };

@@ -21,18 +21,20 @@ struct MlpOptions {
   double noise = 0;
 };
 
+int place_of_largest(std::span<const double> row) {
+  return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
 /// Classes by argmax of tanh(2 x T1) T2, T1 and T2 normal over the root of their rows.
 Points teacher_points(base::Rng& rng, const Matrix& t1, const Matrix& t2, std::int64_t count) {
   Points points;
   points.x = normal_matrix(rng, count, t1.rows());
-  const Matrix hidden = (2 * (points.x * t1)).array().tanh();
+  Matrix hidden = 2 * (points.x * t1);
+  hidden.each([](double& x) { x = std::tanh(x); });
   const Matrix scores = hidden * t2;
   points.labels.resize(static_cast<std::size_t>(count));
-  for (Eigen::Index i = 0; i < count; ++i) {
-    Eigen::Index best = 0;
-    scores.row(i).maxCoeff(&best);
-    points.labels[static_cast<std::size_t>(i)] = static_cast<int>(best);
-  }
+  for (Index i = 0; i < count; ++i)
+    points.labels[static_cast<std::size_t>(i)] = place_of_largest(scores.row(i));
   return points;
 }
 
@@ -42,7 +44,7 @@ std::vector<Matrix> layer_outputs(const std::vector<Block>& blocks, std::span<co
   std::vector<Matrix> outputs;
   for (std::size_t l = 0; l < blocks.size(); ++l) {
     outputs.push_back((l == 0 ? x : outputs.back()) * matrix_of(w, blocks[l]));
-    if (l + 1 < blocks.size()) outputs.back() = outputs.back().cwiseMax(0);
+    if (l + 1 < blocks.size()) relu(outputs.back());
   }
   return outputs;
 }
@@ -50,10 +52,10 @@ std::vector<Matrix> layer_outputs(const std::vector<Block>& blocks, std::span<co
 double mlp_gradient(const std::vector<Block>& blocks, const Points& points,
                     std::span<const float> w, std::span<const float> back, const Batch& batch,
                     std::span<float> gradient) {
-  Matrix x(static_cast<Eigen::Index>(batch.size()), points.x.cols());
+  Matrix x(static_cast<Index>(batch.size()), points.x.columns());
   std::vector<int> labels(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    x.row(static_cast<Eigen::Index>(i)) = points.x.row(batch[i]);
+    copy(points.x.row(batch[i]), x.row(static_cast<Index>(i)));
     labels[i] = points.labels[batch[i]];
   }
   std::vector<Matrix> outputs = layer_outputs(blocks, w, x);
@@ -64,7 +66,7 @@ double mlp_gradient(const std::vector<Block>& blocks, const Points& points,
     store(input.transpose() * delta, blocks[l], gradient);
     if (l == 0) break;
     delta = delta * matrix_of(back, blocks[l]).transpose();
-    delta = delta.cwiseProduct((input.array() > 0).cast<double>().matrix());
+    relu_back(input, delta);
   }
   return loss;
 }
@@ -79,11 +81,8 @@ double points_accuracy(const std::vector<Block>& blocks, const Points& points,
                        std::span<const float> w) {
   const Matrix logits = layer_outputs(blocks, w, points.x).back();
   std::size_t right = 0;
-  for (Eigen::Index i = 0; i < logits.rows(); ++i) {
-    Eigen::Index best = 0;
-    logits.row(i).maxCoeff(&best);
-    right += best == points.labels[static_cast<std::size_t>(i)] ? 1 : 0;
-  }
+  for (Index i = 0; i < logits.rows(); ++i)
+    right += place_of_largest(logits.row(i)) == points.labels[static_cast<std::size_t>(i)] ? 1 : 0;
   return static_cast<double>(right) / static_cast<double>(points.labels.size());
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/distributions.hpp"
 #include "sim/convergence/matrix.hpp"
 
 namespace paceline::sim::convergence {
@@ -73,18 +74,18 @@ ObjectiveMaker read_matrix_quadratic(base::Fields& fields) {
     Vector values(size);
     for (int i = 0; i < size; ++i)
       values[i] = std::pow(condition, -static_cast<double>(i) / std::max(1, size - 1));
-    const Matrix hessian = basis * values.asDiagonal() * basis.transpose();
+    const Matrix hessian = scale_columns(basis, values) * basis.transpose();
     const Matrix best = normal_matrix(rng, size, size);
     f.noise = noise;
     f.gradient = [=](std::span<const float> w, std::span<const float>, const Batch&,
                      std::span<float> gradient) {
       const Matrix away = matrix_of(w, block) - best, slope = hessian * away;
       store(slope, block, gradient);
-      return slope.cwiseProduct(away).sum() / 2;
+      return dot(slope.numbers(), away.numbers()) / 2;
     };
     f.loss = [=](std::span<const float> w) {
       const Matrix away = matrix_of(w, block) - best;
-      return (hessian * away).cwiseProduct(away).sum() / 2;
+      return dot((hessian * away).numbers(), away.numbers()) / 2;
     };
     return f;
   };

@@ -14,8 +14,7 @@ struct Regression {
 };
 
 Vector weights_of(std::span<const float> w) {
-  return Eigen::Map<const Eigen::VectorXf>(w.data(), static_cast<Eigen::Index>(w.size()))
-      .cast<double>();
+  return matrix_of(w, {"", 0, static_cast<int>(w.size())});
 }
 
 /// log(1 + exp(-margin)) without overflow.
@@ -44,41 +43,40 @@ double batch_gradient(const Regression& r, PartFunction part, std::span<const fl
   const Vector weights = weights_of(w);
   const double share = 1 / static_cast<double>(batch.size());
   Vector sum = r.l2 * weights;
-  double loss = r.l2 / 2 * weights.squaredNorm();
+  double loss = r.l2 / 2 * squared_norm(weights.numbers());
   for (const std::uint32_t i : batch) {
-    const Part p = part(r.x.row(i).dot(weights), r.y[i]);
+    const Part p = part(dot(r.x.row(i), weights.numbers()), r.y[i]);
     loss += share * p.loss;
-    sum += share * p.slope * r.x.row(i).transpose();
+    add(r.x.row(i), sum.numbers(), share * p.slope);
   }
-  for (std::size_t i = 0; i < w.size(); ++i)
-    gradient[i] = static_cast<float>(sum[static_cast<Eigen::Index>(i)]);
+  for (std::size_t i = 0; i < w.size(); ++i) gradient[i] = static_cast<float>(sum.data()[i]);
   return loss;
 }
 
 double whole_loss(const Regression& r, PartFunction part, const Vector& weights) {
   const Vector predictions = r.x * weights;
   double loss = 0;
-  for (Eigen::Index i = 0; i < r.y.size(); ++i) loss += part(predictions[i], r.y[i]).loss;
-  return loss / static_cast<double>(r.y.size()) + r.l2 / 2 * weights.squaredNorm();
+  for (Index i = 0; i < r.y.size(); ++i) loss += part(predictions[i], r.y[i]).loss;
+  return loss / static_cast<double>(r.y.size()) + r.l2 / 2 * squared_norm(weights.numbers());
 }
 
 /// Newton's method, with half steps while a step does not descend.
 double logistic_optimum(const Regression& r) {
   const auto n = static_cast<double>(r.y.size());
-  Vector w = Vector::Zero(r.x.cols());
+  Vector w = Vector(r.x.columns());
   double loss = whole_loss(r, &logistic_part, w);
   for (int iteration = 0; iteration < 100; ++iteration) {
-    const Vector margins = (r.x * w).cwiseProduct(r.y);
+    const Vector margins = times(r.x * w, r.y);
     Vector slope(margins.size()), curve(margins.size());
-    for (Eigen::Index i = 0; i < margins.size(); ++i) {
+    for (Index i = 0; i < margins.size(); ++i) {
       const double s = logistic_slope(margins[i]);
       slope[i] = r.y[i] * s / n;
       curve[i] = -s * (1 + s) / n;
     }
     const Vector gradient = r.x.transpose() * slope + r.l2 * w;
-    Eigen::MatrixXd hessian = r.x.transpose() * curve.asDiagonal() * r.x;
-    hessian.diagonal().array() += r.l2;
-    const Vector step = hessian.ldlt().solve(gradient);
+    Matrix hessian = scale_rows(curve, r.x).transpose() * r.x;
+    for (Index i = 0; i < hessian.rows(); ++i) hessian(i, i) += r.l2;
+    const Vector step = solve(hessian, gradient);
     double length = 1, next = whole_loss(r, &logistic_part, w - step);
     while (!(next <= loss) && length > 1e-6) {
       length /= 2;
@@ -93,7 +91,7 @@ double logistic_optimum(const Regression& r) {
 
 Objective make_regression(Regression r, PartFunction part, double noise) {
   Objective f;
-  add_block(f, "w", static_cast<int>(r.x.cols()), 1, Role::Vector);
+  add_block(f, "w", static_cast<int>(r.x.columns()), 1, Role::Vector);
   f.samples = static_cast<std::size_t>(r.y.size());
   f.noise = noise;
   f.loss = [r, part](std::span<const float> w) { return whole_loss(r, part, weights_of(w)); };

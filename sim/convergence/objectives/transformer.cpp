@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -49,14 +50,14 @@ struct Normed {
 };
 Normed rms_norm(const Matrix& x) {
   Normed n;
-  n.inverse = (x.rowwise().squaredNorm() / static_cast<double>(x.cols())).array() + 1e-5;
-  n.inverse = n.inverse.array().rsqrt();
-  n.y = n.inverse.asDiagonal() * x;
+  n.inverse = row_dots(x, x) / static_cast<double>(x.columns());
+  n.inverse.each([](double& v) { v = 1 / std::sqrt(v + 1e-5); });
+  n.y = scale_rows(n.inverse, x);
   return n;
 }
 Matrix rms_norm_back(const Normed& n, const Matrix& dy) {
-  const Vector along = dy.cwiseProduct(n.y).rowwise().sum() / static_cast<double>(n.y.cols());
-  return n.inverse.asDiagonal() * (dy - along.asDiagonal() * n.y);
+  const Vector along = row_dots(dy, n.y) / static_cast<double>(n.y.columns());
+  return scale_rows(n.inverse, dy - scale_rows(along, n.y));
 }
 
 /// What the way back needs of one layer, all rows = tokens of all sequences.
@@ -68,47 +69,48 @@ struct LmTrace {
 
 /// Causal attention of every head of every sequence, rows in sequence order.
 void attend(const LmOptions& o, LmTrace& t) {
-  const Eigen::Index length = o.sequence, size = o.width / o.heads;
-  t.mixed.resize(t.qkv.rows(), o.width);
+  const Index length = o.sequence, size = o.width / o.heads;
+  t.mixed = Matrix(t.qkv.rows(), o.width);
   t.shares.clear();
   const double scale = 1 / std::sqrt(static_cast<double>(size));
-  for (Eigen::Index s = 0; s < t.qkv.rows(); s += length) {
+  for (Index s = 0; s < t.qkv.rows(); s += length) {
     for (int h = 0; h < o.heads; ++h) {
-      const auto q = t.qkv.block(s, h * size, length, size);
-      const auto k = t.qkv.block(s, o.width + h * size, length, size);
-      const auto v = t.qkv.block(s, 2 * o.width + h * size, length, size);
+      const View q = t.qkv.block(s, h * size, length, size);
+      const View k = t.qkv.block(s, o.width + h * size, length, size);
+      const View v = t.qkv.block(s, 2 * o.width + h * size, length, size);
       Matrix scores = scale * (q * k.transpose());
-      for (Eigen::Index i = 0; i < length; ++i) {
-        auto row = scores.row(i).head(i + 1);
-        const double top = row.maxCoeff();
-        row = (row.array() - top).exp();
-        row /= row.sum();
-        scores.row(i).tail(length - i - 1).setZero();
+      for (Index i = 0; i < length; ++i) {
+        const std::span<double> row = scores.row(i).first(static_cast<std::size_t>(i) + 1);
+        exp_less(row, *std::max_element(row.begin(), row.end()));
+        const double whole = sum(row);
+        for (double& x : row) x /= whole;
+        for (Index j = i + 1; j < length; ++j) scores(i, j) = 0;
       }
-      t.mixed.block(s, h * size, length, size) = scores * v;
+      t.mixed.set_block(s, h * size, scores * v);
       t.shares.push_back(std::move(scores));
     }
   }
 }
 
 Matrix attend_back(const LmOptions& o, const LmTrace& t, const Matrix& dmixed) {
-  const Eigen::Index length = o.sequence, size = o.width / o.heads;
-  Matrix dqkv(t.qkv.rows(), t.qkv.cols());
+  const Index length = o.sequence, size = o.width / o.heads;
+  Matrix dqkv(t.qkv.rows(), t.qkv.columns());
   const double scale = 1 / std::sqrt(static_cast<double>(size));
   std::size_t at = 0;
-  for (Eigen::Index s = 0; s < t.qkv.rows(); s += length) {
+  for (Index s = 0; s < t.qkv.rows(); s += length) {
     for (int h = 0; h < o.heads; ++h, ++at) {
-      const auto q = t.qkv.block(s, h * size, length, size);
-      const auto k = t.qkv.block(s, o.width + h * size, length, size);
-      const auto v = t.qkv.block(s, 2 * o.width + h * size, length, size);
-      const auto d = dmixed.block(s, h * size, length, size);
+      const View q = t.qkv.block(s, h * size, length, size);
+      const View k = t.qkv.block(s, o.width + h * size, length, size);
+      const View v = t.qkv.block(s, 2 * o.width + h * size, length, size);
+      const View d = dmixed.block(s, h * size, length, size);
       const Matrix& p = t.shares[at];
       Matrix dp = d * v.transpose();
-      const Vector along = dp.cwiseProduct(p).rowwise().sum();
-      dp = scale * p.cwiseProduct(dp.colwise() - along);
-      dqkv.block(s, h * size, length, size) = dp * k;
-      dqkv.block(s, o.width + h * size, length, size) = dp.transpose() * q;
-      dqkv.block(s, 2 * o.width + h * size, length, size) = p.transpose() * d;
+      const Vector along = row_dots(dp, p);
+      for (Index i = 0; i < length; ++i)
+        for (Index j = 0; j < length; ++j) dp(i, j) = scale * (p(i, j) * (dp(i, j) - along[i]));
+      dqkv.set_block(s, h * size, dp * k);
+      dqkv.set_block(s, o.width + h * size, dp.transpose() * q);
+      dqkv.set_block(s, 2 * o.width + h * size, p.transpose() * d);
     }
   }
   return dqkv;
@@ -121,7 +123,8 @@ void layer_forward(const LmOptions& o, const LmLayer& layer, std::span<const flo
   attend(o, t);
   x += t.mixed * matrix_of(w, layer.out);
   t.between = rms_norm(x);
-  t.hidden = (t.between.y * matrix_of(w, layer.up)).cwiseMax(0);
+  t.hidden = t.between.y * matrix_of(w, layer.up);
+  relu(t.hidden);
   x += t.hidden * matrix_of(w, layer.down);
 }
 
@@ -130,7 +133,7 @@ void layer_back(const LmOptions& o, const LmLayer& layer, std::span<const float>
                 const LmTrace& t, Matrix& dx, std::span<float> gradient) {
   store(t.hidden.transpose() * dx, layer.down, gradient);
   Matrix dhidden = dx * matrix_of(back, layer.down).transpose();
-  dhidden = dhidden.cwiseProduct((t.hidden.array() > 0).cast<double>().matrix());
+  relu_back(t.hidden, dhidden);
   store(t.between.y.transpose() * dhidden, layer.up, gradient);
   dx += rms_norm_back(t.between, dhidden * matrix_of(back, layer.up).transpose());
   store(t.mixed.transpose() * dx, layer.out, gradient);
@@ -153,18 +156,10 @@ Sequences sequences_of(const Lm& m, const Batch& batch) {
   return s;
 }
 
-/// Rows of a table, by token.
-Matrix rows_of(const Matrix& table, const std::vector<int>& tokens) {
-  Matrix rows(static_cast<Eigen::Index>(tokens.size()), table.cols());
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    rows.row(static_cast<Eigen::Index>(i)) = table.row(tokens[i]);
-  return rows;
-}
-
 Matrix embed(const Lm& m, std::span<const float> w, const std::vector<int>& tokens) {
   Matrix x = rows_of(matrix_of(w, m.blocks.embedding), tokens);
   const Matrix position = matrix_of(w, m.blocks.position);
-  for (Eigen::Index i = 0; i < x.rows(); ++i) x.row(i) += position.row(i % m.o.sequence);
+  for (Index i = 0; i < x.rows(); ++i) add(position.row(i % m.o.sequence), x.row(i));
   return x;
 }
 
@@ -199,17 +194,16 @@ double lm_gradient(const Lm& m, std::span<const float> w, std::span<const float>
         const Matrix slope = sent.transpose() * (dx * basis) + dx.transpose() * (sent * basis);
         // Along the manifold: what changes basis^T basis is left out.
         const Matrix inner = basis.transpose() * slope;
-        store(slope - basis * ((inner + inner.transpose()) / 2), m.blocks.basis, gradient);
+        store(slope - basis * ((inner + copy(inner.transpose())) / 2), m.blocks.basis, gradient);
       }
       dx = (dx * basis) * basis.transpose();
     }
     layer_back(m.o, m.blocks.layers[l], back, traces[l], dx, gradient);
   }
-  Matrix dtable = Matrix::Zero(m.tokens, m.o.width),
-         dposition = Matrix::Zero(m.o.sequence, m.o.width);
-  for (Eigen::Index i = 0; i < dx.rows(); ++i) {
-    dtable.row(s.last[static_cast<std::size_t>(i)]) += dx.row(i);
-    dposition.row(i % m.o.sequence) += dx.row(i);
+  Matrix dtable(m.tokens, m.o.width), dposition(m.o.sequence, m.o.width);
+  for (Index i = 0; i < dx.rows(); ++i) {
+    add(dx.row(i), dtable.row(s.last[static_cast<std::size_t>(i)]));
+    add(dx.row(i), dposition.row(i % m.o.sequence));
   }
   store(dtable, m.blocks.embedding, gradient);
   store(dposition, m.blocks.position, gradient);
@@ -258,9 +252,8 @@ Matrix first_activations(const Lm& m, std::span<const float> w, std::uint64_t se
 }
 
 Matrix principal_basis(const Matrix& x, int rank) {
-  const Eigen::MatrixXd covariance = x.transpose() * x;
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance);
-  return solver.eigenvectors().rightCols(rank);
+  const Matrix all = eigen_pairs(x.transpose() * x).vectors;
+  return copy(all.block(0, all.columns() - rank, all.rows(), rank));
 }
 
 void start_lm(Lm& m, Objective& f, std::uint64_t seed) {

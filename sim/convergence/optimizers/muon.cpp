@@ -1,26 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "base/numeric/optimizers.hpp"
 #include "sim/convergence/matrix.hpp"
 #include "sim/convergence/optimizer.hpp"
 
 namespace paceline::sim::convergence {
-
-void orthogonalise(std::span<float> matrix, int rows, int columns) {
-  Eigen::Map<FloatMatrix> whole(matrix.data(), rows, columns);
-  const float norm = static_cast<float>(std::sqrt(whole.cast<double>().squaredNorm()));
-  FloatMatrix x = whole / (norm + numeric::kNewtonSchulzEpsilon);
-  const bool tall = rows > columns;
-  if (tall) x.transposeInPlace();
-  for (int i = 0; i < numeric::kNewtonSchulzSteps; ++i) {
-    const FloatMatrix a = x * x.transpose();
-    const FloatMatrix b = numeric::kNewtonSchulzB * a + numeric::kNewtonSchulzC * (a * a);
-    x = (numeric::kNewtonSchulzA * x + b * x).eval();
-  }
-  if (tall) x.transposeInPlace();
-  whole = x;
-}
 
 void muon_step(const Optimizer& o, double rate, std::span<const Block> blocks,
                OptimizerState& state, std::span<const float> gradient, std::span<float> weights) {

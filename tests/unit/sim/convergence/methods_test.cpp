@@ -130,12 +130,12 @@ TEST_CASE("mixing keeps the mean and says which row is no share", "[sim]") {
 
 TEST_CASE("what a codec loses waits in the residual", "[sim]") {
   const Block block{"w", 0, 8, 8, Role::Matrix};
-  for (const CodecKind& kind : codec_kinds()) {
+  for (const models::Codec& kind : models::codecs()) {
     INFO(kind.name);
     Codec codec;
     codec.kind = &kind;
     codec.feedback = true;
-    codec.rank = 2;
+    codec.settings.rank = 2;
     CodecState state;
     std::vector<float> got(64);
     for (std::size_t i = 0; i < got.size(); ++i) got[i] = std::sin(static_cast<float>(i));
@@ -155,18 +155,18 @@ TEST_CASE("low rank gives back matrices of that rank, top-k its largest entries"
     outer[i] = static_cast<float>(i / 5 + 1) * static_cast<float>(i % 5 + 2);
   const auto codec_named = [](const char* name) {
     Codec codec;
-    for (const CodecKind& kind : codec_kinds())
-      if (kind.name == std::string_view(name)) codec.kind = &kind;
+    codec.kind = &models::codec_named(name, "");
+    codec.settings.values = models::Precision::Fp32;
     return codec;
   };
-  Codec low = codec_named("low-rank");
-  low.rank = 1;
+  Codec low = codec_named("power-sgd");
+  low.settings.rank = 1;
   CodecState state;
   std::vector<float> got = outer;
   CHECK(transfer(low, {&block, 1}, state, 1, got) == 44);
   for (std::size_t i = 0; i < 30; ++i) CHECK(got[i] == Approx(outer[i]).epsilon(1e-5));
   Codec top = codec_named("top-k");
-  top.keep = 0.1;
+  top.settings.keep = 0.1;
   CodecState other;
   got = outer;
   transfer(top, {&block, 1}, other, 1, got);

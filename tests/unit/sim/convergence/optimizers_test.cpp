@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/distributions.hpp"
+#include "sim/convergence/matrix.hpp"
 #include "tests/unit/sim/convergence/small.hpp"
 
 using namespace paceline;

@@ -24,7 +24,7 @@ tuned_for: synchronous
 experiments: [{kind: round-trip, rows: 8, columns: 8}]
 expect:
   - {that: synchronous.sgd / late.sgd, most: 10, seeds: 1}
-  - {that: "(round-trip:fp32 + 1) * 2 - 2", most: 0}
+  - {that: "(round-trip:bitvector + 1) * 2 - 2", most: 0}
   - {that: synchronous.sgd - 1000, least: 0}
 )";
 
