@@ -86,8 +86,8 @@ TEST_CASE("the memory curves of a report reach the peaks of the result", "[repor
   REQUIRE(lanes.size() == p.result.memory.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     std::vector<double> totals(bins, 0);
-    for (const auto& [name, values] : base::find_path(lanes[i], "parts")->fields) {
-      const auto& list = values.items;
+    for (const base::Field& part : base::find_path(lanes[i], "parts")->fields) {
+      const auto& list = part.value.items;
       REQUIRE((list.size() == 1 || list.size() == bins));
       for (std::size_t b = 0; b < bins; ++b)
         totals[b] += number(list[list.size() == 1 ? 0 : b]) * unit;
@@ -102,11 +102,10 @@ TEST_CASE("the power curve of a report integrates to the energy of the step", "[
   const sim::Prediction p = predicted(scenario);
   REQUIRE(p.result.energy);
   const base::Document view = view_of(scenario, p);
-  const double seconds =
-      number_at(view.root, "power.to_s") - number_at(view.root, "power.from_s");
+  const double seconds = number_at(view.root, "power.to_s") - number_at(view.root, "power.from_s");
   double joules = 0;
-  for (const auto& [name, values] : base::find_path(view.root, "power.watts")->fields)
-    joules += sum(values) / static_cast<double>(values.items.size()) * seconds;
+  for (const base::Field& part : base::find_path(view.root, "power.watts")->fields)
+    joules += sum(part.value) / static_cast<double>(part.value.items.size()) * seconds;
   CHECK(joules == Approx(p.result.energy->step.middle).epsilon(1e-3));
 }
 
