@@ -29,14 +29,12 @@ namespace paceline::cli {
 namespace {
 
 constexpr const char* kSweepHelp =
-    "Predicts a scenario for lists of values: one row per point, points that neither a faster nor\n"
-    "a smaller one beats marked with * (--pareto: a front of other quantities). --over names a "
-    "path\n"
-    "of the scenario and its values; several are crossed, or paired with --zip. --where keeps the\n"
-    "points that meet a condition, --sample draws some of a grid that is too large. Every point "
-    "runs in a process of its own: bad input, a "
-    "job\n"
-    "that does not fit or a crash is the row of that point, and the others go on.\n"
+    "Predicts a scenario for lists of values: one row per point, points that neither a faster\n"
+    "nor a smaller one beats marked with * (--pareto: a front of other quantities). --over names\n"
+    "a path of the scenario and its values; several are crossed, or paired with --zip. --where\n"
+    "keeps the points that meet a condition, --sample draws some of a grid that is too large.\n"
+    "Every point runs in a process of its own: bad input, a job that does not fit or a crash is\n"
+    "the row of that point, and the others go on.\n"
     "\n"
     "--out writes every row: FILE.csv at the end, FILE.jsonl as they come, so that --resume can "
     "go\n"

@@ -10,8 +10,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const std::string kSmall = PACELINE_SOURCE "/scenarios/gpt2_124m_1_gpu.yaml";
-const std::string kTooLarge = PACELINE_SOURCE "/scenarios/llama3_70b_gpipe_16_h100.yaml";
+const std::string kOneGpu = PACELINE_SOURCE "/scenarios/gpt2_124m_1_gpu.yaml";
+const std::string kDoesNotFit = PACELINE_SOURCE "/scenarios/llama3_70b_gpipe_16_h100.yaml";
 
 std::vector<std::string> command_names() {
   std::vector<std::string> names;
@@ -31,25 +31,26 @@ std::string completed(const std::string& words, int at) {
 }  // namespace
 
 TEST_CASE("--quiet says nothing, and the exit status is the answer", "[e2e]") {
-  const Ran good = run_program("run " + kSmall + " --quiet");
+  const Ran good = run_program("run " + kOneGpu + " --quiet");
   CHECK(good.exit_code == 0);
   CHECK(good.out + good.err == "");
-  CHECK(run_program("run " + kTooLarge + " --quiet").exit_code == 1);
-  CHECK_THAT(run_program("run " + kSmall + " --quiet --json -").out, Contains("step_time_s"));
+  CHECK(run_program("run " + kDoesNotFit + " --quiet").exit_code == 1);
+  CHECK_THAT(run_program("run " + kOneGpu + " --quiet --json -").out, Contains("step_time_s"));
   const Ran bad = run_program("run --quiet nothing.yaml");
   CHECK(bad.exit_code == 2);
   CHECK(count_lines(bad.err) == 1);
 }
 
 TEST_CASE("--verbose adds a line on standard error", "[e2e]") {
-  const Ran ran = run_program("run " + kSmall + " --verbose");
+  const Ran ran = run_program("run " + kOneGpu + " --verbose");
   CHECK_THAT(ran.err, Contains("run took") && Contains("specs of"));
-  CHECK(ran.out == run_program("run " + kSmall).out);
+  CHECK(ran.out == run_program("run " + kOneGpu).out);
 }
 
 TEST_CASE("nothing is coloured in a pipe", "[e2e]") {
-  for (const std::string command :
-       {"run " + kSmall, "compare " + kSmall + " " + kTooLarge, std::string("list schedules")}) {
+  for (const std::string& command :
+       std::vector<std::string>{"run " + kOneGpu, "compare " + kOneGpu + " " + kDoesNotFit,
+                                std::string("list schedules")}) {
     CHECK(run_program(command).out.find('\033') == std::string::npos);
   }
 }
@@ -84,8 +85,9 @@ TEST_CASE("the manual has every command and what its help says", "[e2e]") {
 }
 
 TEST_CASE("a report without a chart library says what to install and leaves no file", "[e2e]") {
-  for (const std::string command : {"run " + kSmall, "compare " + kSmall + " " + kSmall,
-                                    "sweep " + kSmall + " --over batch.micro=1,2"}) {
+  for (const std::string& command :
+       std::vector<std::string>{"run " + kOneGpu, "compare " + kOneGpu + " " + kOneGpu,
+                                "sweep " + kOneGpu + " --over batch.micro=1,2"}) {
     const Ran ran = run_shell("cd $(mktemp -d) && PACELINE_CHART_JS=/none $PACELINE " + command +
                               " --report r.html; echo $?; ls");
     CHECK(ran.out == "3\n");
@@ -95,7 +97,7 @@ TEST_CASE("a report without a chart library says what to install and leaves no f
 }
 
 TEST_CASE("a sweep of chosen points is the same whatever the number of processes", "[e2e]") {
-  const std::string sweep = "sweep " + kSmall +
+  const std::string sweep = "sweep " + kOneGpu +
                             " --over batch.micro=1,2,4,8 --over batch.sequence=256,512,1024 "
                             "--where 'micro * sequence <= 2048' --sample latin:8 --seed 3 "
                             "--pareto time,memory,energy --json -";
