@@ -14,6 +14,22 @@ CLI::Option* add(CLI::App& command, const char* name, auto& value, const char* h
   return option->required(given.required);
 }
 
+OptionWords words_of(const CLI::Option& option) {
+  OptionWords words;
+  for (const std::string& name : option.get_snames()) words.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) words.names.push_back("--" + name);
+  if (option.get_items_expected_max() > 0) words.value = option.get_type_name();
+  if (words.names.empty()) words.value = option.get_name();
+  words.help = option.get_description();
+  return words;
+}
+
+CommandWords words_of(const CLI::App& app) {
+  CommandWords words{app.get_name(), app.get_description(), app.get_footer(), {}};
+  for (const CLI::Option* option : app.get_options()) words.options.push_back(words_of(*option));
+  return words;
+}
+
 }  // namespace
 
 CLI::App& add_command(CLI::App& program, const char* name, const char* help, const char* footer) {
@@ -50,6 +66,13 @@ void add_option(CLI::App& command, const char* name, int& value, const char* hel
 
 void add_flag(CLI::App& command, const char* name, bool& value, const char* help) {
   command.add_flag(name, value, help);
+}
+
+std::vector<CommandWords> describe(const CLI::App& program) {
+  std::vector<CommandWords> commands{words_of(program)};
+  for (const CLI::App* command : program.get_subcommands({}))
+    commands.push_back(words_of(*command));
+  return commands;
 }
 
 }  // namespace paceline::cli

@@ -42,4 +42,19 @@ void add_option(CLI::App& command, const char* name, int& value, const char* hel
 /// Adds `--x`, which takes no value.
 void add_flag(CLI::App& command, const char* name, bool& value, const char* help);
 
+/// What --help knows of an option or argument.
+struct OptionWords {
+  std::vector<std::string> names;  ///< "--json"; none: an argument, which `value` names
+  std::string value;               ///< "FILE"; empty: takes none
+  std::string help;
+};
+/// What --help knows of a command.
+struct CommandWords {
+  std::string name, help, footer;
+  std::vector<OptionWords> options;
+};
+/// Of the program, which comes first, and its subcommands in the order of --help: what shell
+/// completion and the manual are made from.
+std::vector<CommandWords> describe(const CLI::App& program);
+
 }  // namespace paceline::cli

@@ -26,8 +26,12 @@ inline constexpr int kMissing = 3;  ///< needed hardware or library is missing
 void add_json_option(CLI::App& command, std::string& file);
 
 /// Writes text to standard output and flushes. A reader that went away (`| head`) is no error; a
-/// full disk is a base::Error.
+/// full disk is a base::Error. Nothing under --quiet.
 void print(std::string_view text);
+/// The same, also under --quiet: what was asked for with `-`.
+void print_always(std::string_view text);
+/// Whether --quiet was given: no progress either.
+bool quiet();
 /// The answer of a command: its text, and its JSON where --json asks for it. With `--json -` the
 /// JSON alone goes to standard output, so that it can be piped.
 void answer(std::string_view text, std::string_view json, const std::string& json_file);

@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "cli/command.hpp"
 
 namespace paceline::cli {
 
 void show_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO) == 0) return;
+  if (isatty(STDERR_FILENO) == 0 || quiet()) return;
   std::fprintf(stderr, "\r\033[K%s", text.c_str());
   std::fflush(stderr);
 }

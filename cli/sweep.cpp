@@ -2,6 +2,8 @@
 #include "reports/sweep.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,8 +18,10 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario_options.hpp"
+#include "models/scenario/point_choice.hpp"
 #include "models/scenario/set_values.hpp"
 #include "reports/answer.hpp"
+#include "reports/html/report.hpp"
 #include "sim/engine/simgrid.hpp"
 
 namespace paceline::cli {
@@ -25,12 +29,12 @@ namespace paceline::cli {
 namespace {
 
 constexpr const char* kSweepHelp =
-    "Predicts a scenario for lists of values: one row per point, points that neither a faster nor\n"
-    "a smaller one beats marked with *. --over names a path of the scenario and its values; "
-    "several\n"
-    "are crossed, or paired with --zip. Every point runs in a process of its own: bad input, a "
-    "job\n"
-    "that does not fit or a crash is the row of that point, and the others go on.\n"
+    "Predicts a scenario for lists of values: one row per point, points that neither a faster\n"
+    "nor a smaller one beats marked with * (--pareto: a front of other quantities). --over names\n"
+    "a path of the scenario and its values; several are crossed, or paired with --zip. --where\n"
+    "keeps the points that meet a condition, --sample draws some of a grid that is too large.\n"
+    "Every point runs in a process of its own: bad input, a job that does not fit or a crash is\n"
+    "the row of that point, and the others go on.\n"
     "\n"
     "--out writes every row: FILE.csv at the end, FILE.jsonl as they come, so that --resume can "
     "go\n"
@@ -42,16 +46,20 @@ constexpr const char* kSweepHelp =
     "    --over batch.micro=1,2,4\n"
     "  paceline sweep scenarios/llama3_70b_64_h100.yaml --zip --over parallel.tp=2,4,8 \\\n"
     "    --over parallel.pp=8,4,2 --set schedule.chunks=1 --out layouts.csv\n"
+    "  paceline sweep scenarios/llama3_70b_64_h100.yaml --over parallel.tp=1,2,4,8 \\\n"
+    "    --over parallel.pp=1,2,4,8 --where 'tp*pp >= 8' --pareto time,memory --report s.html\n"
     "  paceline sweep scenarios/llama3_70b_64_h100.yaml --over 'schedule=1f1b,\n"
     "    {name: interleaved-1f1b, chunks: 5}' --out s.jsonl --resume s.jsonl";
 
 struct SweepOptions {
   std::string scenario;
   EngineChoice engine;
-  std::vector<std::string> set, over;
+  std::vector<std::string> set, over, where;
+  std::string sample, pareto = "time,memory";
+  std::optional<std::string> seed;
   bool zip = false;
   int jobs = 0;  ///< 0: one for each core
-  std::string out, json, resume;
+  std::string out, json, resume, report;
 };
 
 std::string normalised(const SweepOptions& options) {
@@ -59,6 +67,10 @@ std::string normalised(const SweepOptions& options) {
   for (const std::string& item : options.set) command += " --set " + reports::shell_word(item);
   for (const std::string& item : options.over) command += " --over " + reports::shell_word(item);
   if (options.zip) command += " --zip";
+  for (const std::string& text : options.where) command += " --where " + reports::shell_word(text);
+  if (!options.sample.empty()) command += " --sample " + reports::shell_word(options.sample);
+  if (options.seed) command += " --seed " + reports::shell_word(*options.seed);
+  if (options.pareto != SweepOptions().pareto) command += " --pareto " + options.pareto;
   return command + " " + engine_words(options.engine);
 }
 
@@ -83,7 +95,16 @@ models::Sweep read_sweep(const SweepOptions& options) {
   models::set_values(document, options.set);
   std::vector<models::SweepAxis> axes;
   for (const std::string& text : options.over) axes.push_back(models::parse_axis(text));
-  models::Sweep sweep = models::make_sweep(std::move(document), std::move(axes), options.zip);
+  models::PointChoice choice;
+  if (!options.sample.empty()) choice = models::parse_sample(options.sample);
+  if (options.seed)
+    choice.seed = static_cast<std::uint64_t>(
+        base::parse_integer(*options.seed, "--seed", 0, std::numeric_limits<std::int64_t>::max()));
+  choice.where = options.where;
+  models::Sweep sweep =
+      models::make_sweep(std::move(document), std::move(axes), options.zip,
+                         choice.count > 0 ? models::kMaxSampledGrid : models::kMaxSweepPoints);
+  if (choice.count > 0 || !choice.where.empty()) models::choose_points(sweep, choice);
   check(sweep);
   return sweep;
 }
@@ -129,7 +150,8 @@ std::vector<reports::SweepRow> compute_rows(const SweepOptions& options, const m
   for (std::size_t p = 0; p < sweep.points; ++p) {
     if (!done[p]) left.push_back(p);
   }
-  const sim::PredictOptions predict = find_engine(options.engine);
+  sim::PredictOptions predict = find_engine(options.engine);
+  predict.energy = true;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   const int jobs = options.jobs > 0 ? options.jobs : std::max(cores, 1);
   Progress progress("sweep", left.size());
@@ -161,15 +183,18 @@ std::vector<reports::SweepRow> resumed_rows(const SweepOptions& options, const m
 
 int run_sweep(const SweepOptions& options) {
   check_out(options.out);
+  if (!options.report.empty()) reports::require_report_library();
+  const std::vector<std::string> objectives = reports::parse_objectives(options.pareto);
   const sim::PredictOptions predict = find_engine(options.engine);
   if (predict.engine == sim::Engine::Simgrid) sim::require_simgrid();  // and loads it once
   const models::Sweep sweep = read_sweep(options);
-  const reports::SweepHeader header =
-      reports::make_sweep_header(sweep, predict, normalised(options));
+  reports::SweepHeader header = reports::make_sweep_header(sweep, predict, normalised(options));
+  header.pareto_of = objectives;
   std::vector<reports::SweepRow> rows = resumed_rows(options, sweep, header);
   Outputs outputs(options.scenario);
   std::optional<reports::OutputFile> out = outputs.open(options.out);
   std::optional<reports::OutputFile> json = outputs.open(options.json);
+  std::optional<reports::OutputFile> page = outputs.open(options.report);
   std::optional<reports::OutputFile> no_journal;
   SweepJournal journal(grows(options.out) ? out : no_journal, header);
   journal.begin(rows);
@@ -182,10 +207,12 @@ int run_sweep(const SweepOptions& options) {
     out->write(sweep_csv(report));
   }
   if (json) json->write(sweep_json(report));
-  for (auto* file : {&out, &json}) {
+  if (page) page->write(sweep_report(report));
+  for (auto* file : {&out, &json, &page}) {
     if (*file) (*file)->commit();
   }
-  if (options.json != "-") print(sweep_text(report, reports::terminal_style()));
+  if (options.json != "-" && options.report != "-")
+    print(sweep_text(report, reports::terminal_style()));
   const bool any = std::any_of(report.rows.begin(), report.rows.end(), [](const auto& row) {
     return row.status == reports::PointStatus::Fits;
   });
@@ -204,6 +231,18 @@ void add_sweep(CLI::App& program, int& exit_code) {
              "belong to a value",
              {.value = "PATH=A,B,...", .required = true, .one_each = true});
   add_flag(sweep, "--zip", options->zip, "pair the lists instead of crossing them");
+  add_option(sweep, "--where", options->where,
+             "only points that meet a condition on their values,\n"
+             "'tp*pp <= 8'; may be repeated",
+             {.value = "CONDITION", .one_each = true});
+  add_option(sweep, "--sample", options->sample,
+             "only N points of the grid, drawn or as a Latin hypercube",
+             {.value = "random:N|latin:N"});
+  add_option(sweep, "--seed", options->seed, "of --sample; default 1", {.value = "N"});
+  add_option(sweep, "--pareto", options->pareto,
+             "front of two or three of time, cost, energy, memory,\n"
+             "traffic; default time,memory",
+             {.value = "A,B[,C]"});
   add_set_option(sweep, options->set);
   add_engine_options(sweep, options->engine);
   add_option(sweep, "--jobs", options->jobs, "processes at a time; default one for each core",
@@ -211,6 +250,8 @@ void add_sweep(CLI::App& program, int& exit_code) {
   add_option(sweep, "--out", options->out, "also write every row, as CSV or JSON lines",
              {.value = "FILE.csv|.jsonl"});
   add_json_option(sweep, options->json);
+  add_option(sweep, "--report", options->report, "also write one HTML page to read and send",
+             {.value = "FILE"});
   add_option(sweep, "--resume", options->resume, "take over the rows of such a FILE.jsonl",
              {.value = "FILE"});
   on_call(sweep, [options, &exit_code] { exit_code = run_sweep(*options); });

@@ -10,7 +10,6 @@
 namespace paceline::reports {
 namespace {
 
-using sim::Objective;
 
 PlannedLayout describe(const models::Scenario& base, const std::vector<std::string>& set,
                        sim::Candidate found) {
@@ -46,14 +45,14 @@ PlannedLayout describe(const models::Scenario& base, const std::vector<std::stri
   return out;
 }
 
-std::string value_text(Objective objective, double value) {
-  if (objective == Objective::Time) return base::format_seconds(base::Seconds(value));
-  if (objective == Objective::Cost) return base::format_fixed(value, value < 10 ? 3 : 1) + " USD";
+std::string value_text(sim::Objective objective, double value) {
+  if (objective == sim::Objective::Time) return base::format_seconds(base::Seconds(value));
+  if (objective == sim::Objective::Cost) return base::format_fixed(value, value < 10 ? 3 : 1) + " USD";
   return base::format_count(value) + "J";
 }
 
-std::string_view name_of(Objective objective) {
-  return objective == Objective::Time ? "time" : objective == Objective::Cost ? "cost" : "energy";
+std::string_view name_of(sim::Objective objective) {
+  return objective == sim::Objective::Time ? "time" : objective == sim::Objective::Cost ? "cost" : "energy";
 }
 
 std::string counts_text(const SearchReport& r) {
@@ -81,7 +80,7 @@ std::string table(const SearchReport& r, const TextStyle& style) {
          base::format_count(result.tokens_per_s), base::format_percent(result.mfu),
          base::format_bytes(base::Bytes(p.peak_bytes)) + " " +
              base::format_percent(p.peak_bytes / p.capacity_bytes));
-    if (r.objective != Objective::Time)
+    if (r.objective != sim::Objective::Time)
       out.insert(out.size() - 1, "  " + value_text(r.objective, p.found.value));
     for (const std::string& text : wrap(p.words, 74))
       out += "      " + paint(text, i == 0 ? Ink::Bold : Ink::Plain, style) + "\n";

@@ -45,6 +45,10 @@ void fill_row(SweepRow& row, const sim::Prediction& prediction) {
   for (const std::string& warning : result.warnings) {
     if (!warning.starts_with(kDoesNotFit)) row.warnings.push_back(warning);  // is the status
   }
+  for (const double bytes : result.traffic_bytes) row.traffic_bytes += bytes;
+  if (result.energy) row.step_j = result.energy->step.middle;
+  if (result.money && result.money->billion_tokens > 0)
+    row.billion_tokens_usd = result.money->billion_tokens;
   if (const sim::MemoryPeak* peak = fullest(result)) {
     row.reserved_bytes = peak->reserved_bytes;
     row.capacity_bytes = peak->capacity_bytes;
@@ -124,33 +128,11 @@ bool run_points(const models::Sweep& sweep, const SweepHeader& header,
   return base::run_in_children(points.size(), jobs, work, done);
 }
 
-std::vector<std::size_t> pareto_front(const std::vector<SweepRow>& rows) {
-  std::vector<const SweepRow*> fitting;
-  for (const SweepRow& row : rows) {
-    if (row.status == PointStatus::Fits) fitting.push_back(&row);
-  }
-  const auto key = [](const SweepRow* row) {
-    return std::pair{row->step_time, row->reserved_bytes};
-  };
-  std::sort(fitting.begin(), fitting.end(),
-            [&](const SweepRow* a, const SweepRow* b) { return key(a) < key(b); });
-  std::vector<std::size_t> front;
-  const SweepRow* last = nullptr;  // of the front: the least memory so far
-  for (const SweepRow* row : fitting) {
-    const bool equal = last != nullptr && key(row) == key(last);
-    if (last != nullptr && !equal && row->reserved_bytes >= last->reserved_bytes) continue;
-    front.push_back(row->point);
-    last = row;
-  }
-  std::sort(front.begin(), front.end());
-  return front;
-}
-
 SweepReport make_sweep_report(SweepHeader header, std::vector<SweepRow> rows) {
   std::sort(rows.begin(), rows.end(),
             [](const SweepRow& a, const SweepRow& b) { return a.point < b.point; });
   SweepReport report{std::move(header), std::move(rows), {}};
-  report.pareto = pareto_front(report.rows);
+  report.pareto = pareto_front(report.rows, report.header.pareto_of);
   return report;
 }
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +16,7 @@
 /// What a sweep says: one row a point, as a table, CSV, JSON and JSON lines.
 namespace paceline::reports {
 
-inline constexpr std::string_view kSweepSchema = "paceline-sweep-1";
+inline constexpr std::string_view kSweepSchema = "paceline-sweep-2";
 
 /// Fits and DoesNotFit have numbers, the others a reason.
 enum class PointStatus { Fits, DoesNotFit, BadInput, NoProgress, Crashed };
@@ -34,6 +36,9 @@ struct SweepRow {
   double step_time = 0;  ///< seconds
   double tokens_per_s = 0, mfu = 0, hfu = 0;
   double reserved_bytes = 0, capacity_bytes = 0;  ///< of the fullest rank class
+  double traffic_bytes = 0;                       ///< sent by all ranks in a step
+  std::optional<double> step_j;                   ///< devices and hosts; where power is known
+  std::optional<double> billion_tokens_usd;       ///< where there are prices
   bool computed() const { return status <= PointStatus::DoesNotFit; }
 };
 
@@ -47,7 +52,18 @@ struct SweepHeader {
   std::string engine, fidelity;       ///< as in sim::Result
   std::vector<std::string> paths;
   std::size_t points = 0;
+  std::vector<std::string> pareto_of{"time", "memory"};  ///< names of kObjectives
 };
+
+/// What a front can be of; less is better in each.
+struct Objective {
+  std::string_view name;
+  std::string_view key;  ///< of a row in files
+  std::optional<double> (*of)(const SweepRow&);
+};
+std::span<const Objective> objectives();
+/// "time,cost": two or three different names; base::Error with the valid ones otherwise.
+std::vector<std::string> parse_objectives(const std::string& text);
 
 struct SweepReport {
   SweepHeader header;
@@ -69,8 +85,10 @@ bool run_points(const models::Sweep& sweep, const SweepHeader& header,
                 const std::function<SweepRow(std::size_t)>& predict,
                 const std::function<void(SweepRow)>& take);
 
-/// Points that fit and that no other one beats in step time and peak memory; ascending.
-std::vector<std::size_t> pareto_front(const std::vector<SweepRow>& rows);
+/// Points that fit and that no other one beats in the objectives named; ascending. Points that lack
+/// one of them are not on it.
+std::vector<std::size_t> pareto_front(const std::vector<SweepRow>& rows,
+                                      const std::vector<std::string>& names = {"time", "memory"});
 SweepReport make_sweep_report(SweepHeader header, std::vector<SweepRow> rows);
 
 // JSON lines: a header, rows, and one that says that all are there.

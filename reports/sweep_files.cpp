@@ -38,6 +38,11 @@ void write_header(JsonWriter& json, const SweepHeader& header) {
   if (!header.fidelity.empty()) json.field("fidelity", std::string_view(header.fidelity));
   text_line(json, "paths", header.paths);
   json.field("points", static_cast<std::uint64_t>(header.points));
+  json.key("pareto_of").begin_array(true);
+  for (const std::string& name : header.pareto_of)
+    for (const Objective& objective : objectives())
+      if (objective.name == name) json.value(objective.key);
+  json.end_array();
 }
 
 void write_row(JsonWriter& json, const SweepHeader& header, const SweepRow& row) {
@@ -57,6 +62,9 @@ void write_row(JsonWriter& json, const SweepHeader& header, const SweepRow& row)
     json.field("tokens_per_s", row.tokens_per_s).field("mfu", row.mfu).field("hfu", row.hfu);
     json.field("reserved_bytes", row.reserved_bytes);
     json.field("capacity_bytes", row.capacity_bytes);
+    json.field("traffic_bytes", row.traffic_bytes);
+    if (row.step_j) json.field("step_j", *row.step_j);
+    if (row.billion_tokens_usd) json.field("billion_tokens_usd", *row.billion_tokens_usd);
   }
   if (!row.warnings.empty()) text_line(json, "warnings", row.warnings);
   json.end_object();
@@ -113,6 +121,10 @@ SweepRow read_numbers(base::Fields& fields) {
     row.hfu = fields.number("hfu", 0, kMost);
     row.reserved_bytes = fields.number("reserved_bytes", 0, kMost);
     row.capacity_bytes = fields.number("capacity_bytes", 0, kMost);
+    row.traffic_bytes = fields.number("traffic_bytes", 0, kMost);
+    if (fields.has("step_j")) row.step_j = fields.number("step_j", 0, kMost);
+    if (fields.has("billion_tokens_usd"))
+      row.billion_tokens_usd = fields.number("billion_tokens_usd", 0, kMost);
   }
   return row;
 }
@@ -165,17 +177,19 @@ std::string joined(const std::vector<std::string>& items) {
 }
 
 constexpr std::string_view kCsvColumns =
-    "status,pareto,step_time_s,tokens_per_s,mfu,hfu,reserved_bytes,capacity_bytes,devices,"
-    "scenario_hash,stack_name,profiles,reason";
+    "status,pareto,step_time_s,tokens_per_s,mfu,hfu,reserved_bytes,capacity_bytes,"
+    "traffic_bytes,step_j,billion_tokens_usd,devices,scenario_hash,stack_name,profiles,reason";
 
 std::string csv_line(const SweepRow& row, bool pareto) {
   std::string line = std::to_string(row.point);
   for (const std::string& value : row.values) line += "," + csv_cell(value);
   line += "," + std::string(to_text(row.status)) + (pareto ? ",1" : ",0");
-  const std::array<double, 6> numbers{row.step_time, row.tokens_per_s,   row.mfu,
-                                      row.hfu,       row.reserved_bytes, row.capacity_bytes};
-  for (const double number : numbers) {
-    line += "," + (row.computed() ? base::shortest(number) : std::string());
+  const std::array<std::optional<double>, 9> numbers{
+      row.step_time,     row.tokens_per_s,   row.mfu,
+      row.hfu,           row.reserved_bytes, row.capacity_bytes,
+      row.traffic_bytes, row.step_j,         row.billion_tokens_usd};
+  for (const std::optional<double> number : numbers) {
+    line += "," + (row.computed() && number ? base::shortest(*number) : std::string());
   }
   line += "," + (row.computed() ? std::to_string(row.devices) : std::string());
   for (const std::string& text : {row.hash, row.stack, joined(row.profiles), row.reason}) {

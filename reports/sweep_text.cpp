@@ -171,11 +171,20 @@ std::string settings(const SweepReport& report, const SweepRow& row) {
   return out.substr(1);
 }
 
+/// "time and memory", "time, cost and energy".
+std::string front_words(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return out;
+}
+
 std::string footer(const SweepReport& report) {
   const SweepHeader& header = report.header;
   std::string out;
   if (const SweepRow* best = fastest(report)) {
-    out += "* nothing that fits is faster with as little memory\n\nfastest   ";
+    out += "* on the front of " + front_words(header.pareto_of) +
+           ": nothing that fits beats it\n\nfastest   ";
     out += settings(report, *best) + "\n";
   }
   std::string profiles;

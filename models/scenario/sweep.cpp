@@ -71,7 +71,7 @@ void check_paths(const std::vector<SweepAxis>& axes) {
   }
 }
 
-std::size_t count_points(const std::vector<SweepAxis>& axes, bool zip) {
+std::size_t count_points(const std::vector<SweepAxis>& axes, bool zip, std::size_t most) {
   std::size_t points = zip ? axes.front().values.size() : 1;
   for (const SweepAxis& axis : axes) {
     const std::size_t values = axis.values.size();
@@ -82,9 +82,9 @@ std::size_t count_points(const std::vector<SweepAxis>& axes, bool zip) {
                         "--zip pairs lists of equal length");
     }
     if (!zip) points *= values;
-    if (points <= kMaxSweepPoints) continue;
-    throw base::Error("--over", "makes more than " + std::to_string(kMaxSweepPoints) + " points",
-                      "shorter lists");
+    if (points <= most) continue;
+    throw base::Error("--over", "makes more than " + std::to_string(most) + " points",
+                      "shorter lists, or --sample");
   }
   return points;
 }
@@ -98,10 +98,10 @@ void check_values(const Sweep& sweep) {
   }
 }
 
-/// Points that differ from the first in one axis; zipped: the first ones.
+/// Points that differ from the first in one axis; zipped or chosen: the first ones.
 std::vector<std::size_t> looked_at(const Sweep& sweep) {
   std::vector<std::size_t> points;
-  if (sweep.zip) {
+  if (sweep.zip || !sweep.chosen.empty()) {
     for (std::size_t p = 0; p < std::min(sweep.points, kMostTried); ++p) points.push_back(p);
     return points;
   }
@@ -188,13 +188,13 @@ SweepAxis parse_axis(const std::string& text) {
   return axis;
 }
 
-Sweep make_sweep(base::Document scenario, std::vector<SweepAxis> axes, bool zip) {
+Sweep make_sweep(base::Document scenario, std::vector<SweepAxis> axes, bool zip, std::size_t most) {
   if (axes.empty()) {
     throw base::Error("sweep", "nothing varies", "for example --over parallel.tp=1,2,4");
   }
   check_paths(axes);
   Sweep sweep;
-  sweep.points = count_points(axes, zip);
+  sweep.points = count_points(axes, zip, most);
   sweep.base = std::move(scenario);
   sweep.axes = std::move(axes);
   sweep.zip = zip;
@@ -202,14 +202,18 @@ Sweep make_sweep(base::Document scenario, std::vector<SweepAxis> axes, bool zip)
   return sweep;
 }
 
-std::vector<std::string> point_values(const Sweep& sweep, std::size_t point) {
-  std::vector<std::string> values;
-  std::size_t step = sweep.points;
-  for (const SweepAxis& axis : sweep.axes) {
-    if (!sweep.zip) step /= axis.values.size();
-    values.push_back(axis.values[sweep.zip ? point : point / step % axis.values.size()]);
+std::vector<std::string> grid_values(const Sweep& sweep, std::size_t place) {
+  std::vector<std::string> values(sweep.axes.size());
+  for (std::size_t a = sweep.axes.size(); a-- > 0;) {
+    const std::vector<std::string>& list = sweep.axes[a].values;
+    values[a] = list[sweep.zip ? place : place % list.size()];
+    if (!sweep.zip) place /= list.size();
   }
   return values;
+}
+
+std::vector<std::string> point_values(const Sweep& sweep, std::size_t point) {
+  return grid_values(sweep, sweep.chosen.empty() ? point : sweep.chosen.at(point));
 }
 
 std::vector<std::string> point_settings(const Sweep& sweep, std::size_t point) {

@@ -22,6 +22,8 @@ struct Sweep {
   std::vector<SweepAxis> axes;
   bool zip = false;        ///< k-th values of all axes together, else each with each
   std::size_t points = 0;  ///< numbered with the last axis changing fastest
+  /// Places in the grid of the points there are, ascending; empty: all (point_choice.hpp).
+  std::vector<std::size_t> chosen = {};
 };
 
 /// `path=a,b,c`; commas within brackets, braces and quotes belong to a value. base::Error for a
@@ -29,11 +31,13 @@ struct Sweep {
 SweepAxis parse_axis(const std::string& text);
 
 /// base::Error when nothing varies, a path is named twice or inside another one, lists that are
-/// zipped differ in length, there are more than kMaxSweepPoints, a value is no YAML, or a path
+/// zipped differ in length, there are more than `most` points, a value is no YAML, or a path
 /// leads through a value of the scenario.
-Sweep make_sweep(base::Document scenario, std::vector<SweepAxis> axes, bool zip);
+Sweep make_sweep(base::Document scenario, std::vector<SweepAxis> axes, bool zip,
+                 std::size_t most = kMaxSweepPoints);
 
-/// The values of a point, by axis.
+/// The values at a place of the grid, and of a point, by axis.
+std::vector<std::string> grid_values(const Sweep& sweep, std::size_t place);
 std::vector<std::string> point_values(const Sweep& sweep, std::size_t point);
 /// The same as --set takes them: `parallel.tp=4`.
 std::vector<std::string> point_settings(const Sweep& sweep, std::size_t point);

@@ -77,8 +77,9 @@ class Browser:
                     raise RuntimeError(f"{method}: {message['error']}")
                 return message.get("result", {})
 
-    def size(self, width, height):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+    def size(self, width, height, scale=1.0):
+        """Of the page, and of a pixel of pictures over one of it."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
 
     def scheme(self, name):
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
@@ -113,12 +114,11 @@ class Browser:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="none" if kind == "mouseMoved" else "left", clickCount=0 if kind == "mouseMoved" else 1)
         self.settle()
 
-    def screenshot(self, clip=None, scale=1.0):
-        """PNG bytes of the whole page, or of clip = (x, y, width, height) of it."""
-        if clip is None:
+    def screenshot(self, whole=False):
+        """PNG bytes of what is in view, or of the whole page."""
+        clip = {}
+        if whole:
             box = self.call("Page.getLayoutMetrics")["cssContentSize"]
-            clip = (0, 0, box["width"], box["height"])
-        x, y, width, height = clip
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                         clip={"x": x, "y": y, "width": width, "height": height, "scale": scale})
-        return base64.b64decode(shot["data"])
+            clip = {"captureBeyondViewport": True,
+                    "clip": {"x": 0, "y": 0, "width": box["width"], "height": box["height"], "scale": 1}}
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", **clip)["data"])

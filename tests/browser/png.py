@@ -4,7 +4,7 @@ import struct, zlib
 
 
 def decode(data):
-    """Width, height and rows of grey values, of an 8-bit RGB or RGBA picture."""
+    """Width, height, rows of grey values and the mean distance of pixels from grey, of an 8-bit RGB or RGBA picture."""
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     at, packed = 8, b""
     while at < len(data):
@@ -17,7 +17,7 @@ def decode(data):
         elif kind == b"IDAT":
             packed += body
         at += 12 + length
-    raw, stride, rows = zlib.decompress(packed), width * pixel, []
+    raw, stride, rows, colour = zlib.decompress(packed), width * pixel, [], 0
     before = bytearray(stride)
     for y in range(height):
         kind, line = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
@@ -35,18 +35,24 @@ def decode(data):
                 guess = min((left, above, corner), key=lambda value: abs(estimate - value))
             line[i] = (line[i] + guess) & 255
         rows.append([(line[i] + line[i + 1] + line[i + 2]) / 3 for i in range(0, stride, pixel)])
+        colour += sum(max(line[i:i + 3]) - min(line[i:i + 3]) for i in range(0, stride, pixel))
         before = line
-    return width, height, rows
+    return width, height, rows, colour / (width * height)
 
 
 def cells(data, size=16):
     """Mean grey of squares of `size` pixels: what is left when letters differ a little."""
-    width, height, rows = decode(data)
+    width, height, rows, _ = decode(data)
     out = []
     for top in range(0, height - size + 1, size):
         out.append([sum(sum(rows[y][left:left + size]) for y in range(top, top + size)) / size ** 2
                     for left in range(0, width - size + 1, size)])
     return out
+
+
+def colour(data):
+    """How much colour a picture has: charts are coloured, text is not."""
+    return decode(data)[3]
 
 
 def difference(one, other):

@@ -60,7 +60,12 @@ const format = {
   rate: (f) => scaled(f, 1000, ["", "k", "M", "G", "T", "P", "E"]),
 };
 
-function style(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+// Colours of the style sheet; forgotten when light becomes dark.
+const styles = new Map();
+function style(name) {
+  if (!styles.has(name)) styles.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return styles.get(name);
+}
 
 const kPartColours = {
   compute: "--c-forward", optimizer: "--c-optimizer", codec: "--c-recompute", exposed_tp: "--c-tp", exposed_cp: "--c-cp",

@@ -16,7 +16,7 @@ function losses(answer) {
 function sentence(answer) {
   const step = answer.step_time_s, peak = fullest(answer), lost = losses(answer);
   let text = "A step takes " + format.seconds(step) + "; " + format.percent(answer.breakdown_s.compute / step) + " of it is computing";
-  if (lost.length) text += ", and the largest loss is " + title(lost[0][0]).replace("exposed ", "exposed communication of ") + " with " + format.percent(lost[0][1] / step);
+  if (lost.length) text += ", and the largest loss is " + (lost[0][0] === "bubble" ? "the pipeline bubble" : kPartMeaning[lost[0][0]] || title(lost[0][0])) + " with " + format.percent(lost[0][1] / step);
   text += ". ";
   if (peak) {
     text += answer.memory.fits ? "It fits: the fullest devices use " : "It does not fit: the fullest devices need ";
@@ -154,7 +154,7 @@ function trafficMatrix(view) {
       return el("td", bytes ? { title: where + format.bytes(bytes), style: { background: "color-mix(in srgb, " + colour + " " + Math.round(100 * shade(bytes)) + "%, transparent)" } } : { "aria-label": "none" },
         bytes && !short ? el("span", { style: { padding: "0 5px", color: shade(bytes) > 0.6 ? style("--card") : style("--ink") } }, format.bytes(bytes)) : null);
     })));
-  const table = el("table", { class: "heat", id: "matrix" }, el("caption", { class: "visually-hidden" }, "Bytes between groups of ranks"),
+  const table = el("table", { class: count > 32 ? "heat dense" : "heat", id: "matrix" }, el("caption", { class: "visually-hidden" }, "Bytes between groups of ranks"),
     el("thead", {}, el("tr", {}, el("th", {}, "from \\ to"), view.spans.lanes.map((lane, i) => el("th", { scope: "col", title: lane.name }, short ? (i % 5 ? "" : String(i)) : lane.ranks)))),
     el("tbody", {}, body));
   return el("div", {}, el("h3", {}, "Between groups of ranks"), el("p", { class: "dim" },
@@ -167,7 +167,7 @@ function networkSection(answer) {
   const links = (network.links || []).slice(0, 20), step = answer.step_time_s;
   const strip = (values) => el("div", { style: { display: "flex", height: "16px", minWidth: "160px" }, role: "img", "aria-label": values.map((u) => Math.round(100 * u)).join(" ") + " percent" },
     values.map((u) => el("i", { style: { flex: "1", background: "color-mix(in srgb, " + style("--c-pp") + " " + Math.round(100 * Math.min(1, u)) + "%, " + style("--soft") + ")" } })));
-  const rows = links.map((link) => [link.name + (link.alike > 1 ? " (" + link.alike + " alike)" : ""), strip(link.utilisation), format.bytes(link.bytes),
+  const rows = links.map((link) => [link.name + (link.alike > 1 ? " (" + link.alike + " alike)" : ""), strip(link.utilisation), format.bytes(link.moved_bytes),
     format.percent(link.busy_s / step), format.seconds(link.delay_s)]);
   return section("links", "Shared links", "Links on which transfers slowed each other down: use over the step, from empty to full.",
     rows.length ? el("div", { class: "scroll" }, table([["link"], ["use over the step"], ["moved", 1], ["busy", 1], ["delay", 1]], rows, "Links")) : el("p", {}, "No transfer slowed another one down."));
@@ -218,7 +218,7 @@ function notesSection(answer) {
   const { assumptions, warnings } = answer;
   if (!assumptions.length && !warnings.length) return null;
   return section("assumptions", "Warnings and assumptions", null,
-    warnings.length ? el("div", { class: "callout" }, el("b", {}, "Warnings"), el("ul", { class: "notes" }, warnings.map((text) => el("li", {}, text)))) : null,
+    warnings.length ? el("div", { class: answer.memory.fits ? "callout" : "callout bad" }, el("b", {}, "Warnings"), el("ul", { class: "notes" }, warnings.map((text) => el("li", {}, text)))) : null,
     assumptions.length ? [el("h3", {}, "Assumptions"), el("ul", { class: "notes" }, assumptions.map((text) => el("li", {}, text)))] : null);
 }
 
@@ -233,7 +233,7 @@ function originFacts(answer) {
 }
 function scenarioFacts(answer) {
   const s = answer.scenario, batch = s.batch;
-  return [["model", (s.model || "") + (s.parameters ? ", " + format.count(s.parameters) + " parameters" : "")], ["machine", s.machine + ", " + s.devices + " devices"],
+  return [["model", [s.model, s.parameters ? format.count(s.parameters) + " parameters" : ""].filter(Boolean).join(", ")], ["machine", s.machine + ", " + s.devices + " devices"],
     ["layout", layoutText(answer)], ["schedule", s.schedule.name + (s.schedule.chunks > 1 ? ", " + s.schedule.chunks + " chunks" : "")],
     ["batch", batch.global + " sequences of " + batch.sequence + " tokens, microbatches of " + batch.micro],
     ["numerics", s.precision + ", attention " + s.attention + ", recompute " + s.recompute + ", " + s.optimizer]];

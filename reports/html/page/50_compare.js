@@ -15,7 +15,8 @@ function quantityTitle(name) {
 
 /// From the first run's step time part by part to that of another.
 function waterfall(id, first, other, names) {
-  const keys = Object.keys(first.breakdown_s), changes = keys.map((key) => [key, other.breakdown_s[key] - first.breakdown_s[key]])
+  const keys = [...new Set([...Object.keys(first.breakdown_s), ...Object.keys(other.breakdown_s)])];
+  const changes = keys.map((key) => [key, (other.breakdown_s[key] || 0) - (first.breakdown_s[key] || 0)])
     .filter(([, s]) => Math.abs(s) > 0.0005 * first.step_time_s).sort((a, b) => a[1] - b[1]);
   const labels = [names[0]], data = [[0, first.step_time_s]], colours = [style("--c-forward")];
   let at = first.step_time_s;

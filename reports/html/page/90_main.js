@@ -5,6 +5,7 @@ function render() {
   const app = document.getElementById("app");
   paceline.timelines.length = 0;
   waiting.length = 0;
+  styles.clear();
   chartDefaults();
   app.replaceChildren(...kinds[report.kind]());
   runLater();

@@ -17,18 +17,18 @@ using namespace paceline;
 
 namespace {
 
-double number(const base::Value& value) { return std::strtod(value.text.c_str(), nullptr); }
+double as_number(const base::Value& value) { return std::strtod(value.text.c_str(), nullptr); }
 
-double number_at(const base::Value& from, const char* path) {
+double view_number(const base::Value& from, const char* path) {
   const base::Value* found = base::find_path(from, path);
   INFO("missing " << path);
   REQUIRE(found != nullptr);
-  return number(*found);
+  return as_number(*found);
 }
 
-double sum(const base::Value& list) {
+double sum_of(const base::Value& list) {
   double total = 0;
-  for (const base::Value& item : list.items) total += number(item);
+  for (const base::Value& item : list.items) total += as_number(item);
   return total;
 }
 
@@ -36,14 +36,14 @@ base::Document view_of(const models::Scenario& scenario, const sim::Prediction& 
   return base::parse_json(reports::report_view(scenario, prediction), "view.json");
 }
 
-sim::Prediction predicted(const models::Scenario& scenario) {
+sim::Prediction predicted_run(const models::Scenario& scenario) {
   sim::PredictOptions options;
   options.energy = true;
   options.inner = true;
   return sim::predict(scenario, options);
 }
 
-constexpr const char* kPipeline =
+constexpr const char* kFourStages =
     "parallel: {pp: 4, dp: 2}\nschedule: {name: 1f1b}\nbatch: {global: 32, micro: 2, sequence: "
     "512}\n";
 
@@ -52,16 +52,17 @@ constexpr const char* kPipeline =
 TEST_CASE("every span of a small run is in its report, where the timeline has it", "[reports]") {
   const sim::Prediction p = tests::example_prediction();
   const base::Document view = view_of(tests::example_scenario(), p);
-  const double unit = number_at(view.root, "spans.unit_s");
-  CHECK(number_at(view.root, "spans.makespan") * unit == Approx(p.timeline.makespan));
+  const double unit = view_number(view.root, "spans.unit_s");
+  CHECK(view_number(view.root, "spans.makespan") * unit == Approx(p.timeline.makespan));
   std::size_t spans = 0;
   double busy = 0;
   for (const base::Value& row : base::find_path(view.root, "spans.rows")->items) {
     const base::Value& lengths = *base::find_path(row, "length");
     spans += lengths.items.size();
-    busy += sum(lengths) * unit;
+    busy += sum_of(lengths) * unit;
     // Gaps and lengths lead to the end of the last span, which no span leaves.
-    CHECK((sum(*base::find_path(row, "gap")) + sum(lengths)) * unit <= p.timeline.makespan + unit);
+    CHECK((sum_of(*base::find_path(row, "gap")) + sum_of(lengths)) * unit <=
+          p.timeline.makespan + unit);
     CHECK(base::find_path(row, "microbatch")->items.size() == lengths.items.size());
     CHECK(base::find_path(row, "kind")->items.size() == lengths.items.size());
   }
@@ -77,20 +78,20 @@ TEST_CASE("every span of a small run is in its report, where the timeline has it
 }
 
 TEST_CASE("the memory curves of a report reach the peaks of the result", "[reports]") {
-  const models::Scenario scenario = tests::small_gpt(kPipeline);
-  const sim::Prediction p = predicted(scenario);
+  const models::Scenario scenario = tests::small_gpt(kFourStages);
+  const sim::Prediction p = predicted_run(scenario);
   const base::Document view = view_of(scenario, p);
-  const double unit = number_at(view.root, "memory.unit_bytes");
-  const auto bins = static_cast<std::size_t>(number_at(view.root, "memory.bins"));
+  const double unit = view_number(view.root, "memory.unit_bytes");
+  const auto bins = static_cast<std::size_t>(view_number(view.root, "memory.bins"));
   const auto& lanes = base::find_path(view.root, "memory.lanes")->items;
   REQUIRE(lanes.size() == p.result.memory.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     std::vector<double> totals(bins, 0);
-    for (const auto& [name, values] : base::find_path(lanes[i], "parts")->fields) {
-      const auto& list = values.items;
+    for (const base::Field& part : base::find_path(lanes[i], "parts")->fields) {
+      const auto& list = part.value.items;
       REQUIRE((list.size() == 1 || list.size() == bins));
       for (std::size_t b = 0; b < bins; ++b)
-        totals[b] += number(list[list.size() == 1 ? 0 : b]) * unit;
+        totals[b] += as_number(list[list.size() == 1 ? 0 : b]) * unit;
     }
     CHECK(*std::max_element(totals.begin(), totals.end()) ==
           Approx(p.result.memory[i].peak_bytes).margin(sim::kMemoryParts * unit));
@@ -98,27 +99,27 @@ TEST_CASE("the memory curves of a report reach the peaks of the result", "[repor
 }
 
 TEST_CASE("the power curve of a report integrates to the energy of the step", "[reports]") {
-  const models::Scenario scenario = tests::small_gpt(kPipeline);
-  const sim::Prediction p = predicted(scenario);
+  const models::Scenario scenario = tests::small_gpt(kFourStages);
+  const sim::Prediction p = predicted_run(scenario);
   REQUIRE(p.result.energy);
   const base::Document view = view_of(scenario, p);
   const double seconds =
-      number_at(view.root, "power.to_s") - number_at(view.root, "power.from_s");
+      view_number(view.root, "power.to_s") - view_number(view.root, "power.from_s");
   double joules = 0;
-  for (const auto& [name, values] : base::find_path(view.root, "power.watts")->fields)
-    joules += sum(values) / static_cast<double>(values.items.size()) * seconds;
+  for (const base::Field& part : base::find_path(view.root, "power.watts")->fields)
+    joules += sum_of(part.value) / static_cast<double>(part.value.items.size()) * seconds;
   CHECK(joules == Approx(p.result.energy->step.middle).epsilon(1e-3));
 }
 
 TEST_CASE("the traffic matrix of a report holds all bytes, those between stages off its diagonal",
           "[reports]") {
-  const models::Scenario scenario = tests::small_gpt(kPipeline);
-  const sim::Prediction p = predicted(scenario);
+  const models::Scenario scenario = tests::small_gpt(kFourStages);
+  const sim::Prediction p = predicted_run(scenario);
   const base::Document view = view_of(scenario, p);
   double all = 0, between = 0;
   for (const base::Value& cell : base::find_path(view.root, "traffic")->items) {
-    all += number(cell.items.at(2));
-    if (cell.items.at(0).text != cell.items.at(1).text) between += number(cell.items.at(2));
+    all += as_number(cell.items.at(2));
+    if (cell.items.at(0).text != cell.items.at(1).text) between += as_number(cell.items.at(2));
   }
   double sent = 0, messages = 0;
   for (std::size_t s = 0; s < sim::kStreams; ++s) {
@@ -133,18 +134,18 @@ TEST_CASE("the traffic matrix of a report holds all bytes, those between stages 
 }
 
 TEST_CASE("no kernel of a report's roofline beats the device's data sheet", "[reports]") {
-  const models::Scenario scenario = tests::small_gpt(kPipeline);
-  const base::Document view = view_of(scenario, predicted(scenario));
-  const double peak = number_at(view.root, "roofline.peak_flops");
-  const double memory = number_at(view.root, "roofline.memory_bytes_per_s");
+  const models::Scenario scenario = tests::small_gpt(kFourStages);
+  const base::Document view = view_of(scenario, predicted_run(scenario));
+  const double peak = view_number(view.root, "roofline.peak_flops");
+  const double memory = view_number(view.root, "roofline.memory_bytes_per_s");
   const auto& kernels = base::find_path(view.root, "roofline.kernels")->items;
   CHECK(kernels.size() > 10);
   for (const base::Value& kernel : kernels) {
     INFO(base::find_path(kernel, "name")->text);
-    const double seconds = number_at(kernel, "s");
-    CHECK(number_at(kernel, "flops") / seconds <= peak);
-    CHECK(number_at(kernel, "bytes") / seconds <= memory);
-    CHECK(number_at(kernel, "bytes") > 0);
+    const double seconds = view_number(kernel, "s");
+    CHECK(view_number(kernel, "flops") / seconds <= peak);
+    CHECK(view_number(kernel, "bytes") / seconds <= memory);
+    CHECK(view_number(kernel, "bytes") > 0);
   }
 }
 

@@ -97,6 +97,24 @@ TEST_CASE("the front has every fitting point that none beats in time and memory"
   CHECK(pareto_front({row(0, PointStatus::DoesNotFit, 1, 1)}).empty());
 }
 
+TEST_CASE("a front may be of three quantities, and leaves out points that lack one", "[reports]") {
+  std::vector<SweepRow> rows{row(0, PointStatus::Fits, 2, 30e9), row(1, PointStatus::Fits, 1, 60e9),
+                             row(2, PointStatus::Fits, 3, 90e9), row(3, PointStatus::Fits, 9, 1e9)};
+  for (SweepRow& r : rows) r.step_j = 10.0 * static_cast<double>(r.point + 1);
+  rows[2].billion_tokens_usd = 1;
+  rows[0].billion_tokens_usd = 2;
+  rows[1].billion_tokens_usd = 3;
+  CHECK(pareto_front(rows, {"time", "energy"}) == std::vector<std::size_t>{0, 1});
+  CHECK(pareto_front(rows, {"time", "cost"}) == std::vector<std::size_t>{0, 1, 2});
+  CHECK(pareto_front(rows, {"time", "cost", "energy"}) == std::vector<std::size_t>{0, 1, 2});
+  rows[2].step_time = 1;
+  CHECK(pareto_front(rows, {"cost", "time"}) == std::vector<std::size_t>{2});
+  CHECK(parse_objectives("cost,time,memory").size() == 3);
+  CHECK_THROWS_AS(parse_objectives("time"), base::Error);
+  CHECK_THROWS_AS(parse_objectives("time,time"), base::Error);
+  CHECK_THROWS_AS(parse_objectives("time,speed"), base::Error);
+}
+
 TEST_CASE("rows read back from JSON lines as they were", "[reports]") {
   const SweepReport r = report();
   const std::string text = sweep_jsonl(r);
