@@ -151,9 +151,13 @@ void draw_grid(svg::Picture& picture, const Panel& panel, const Axes& a) {
   }
   const auto places =
       a.x_begin > 0 ? svg::log_ticks(a.x_begin, a.x_end) : svg::ticks(0, a.x_end, 5);
+  constexpr double kApart = 48;  // of two numbers below the axis
+  double labelled = -kApart;
   for (const double tick : places) {
     picture.line(a.x(tick), a.top, a.x(tick), a.top + kPanel, {svg::colour::kLight, 1, ""});
-    picture.text(a.x(tick), a.top + kPanel + 17, svg::tick_text(tick), middle);
+    if (a.x(tick) - labelled < kApart) continue;
+    labelled = a.x(tick);
+    picture.text(labelled, a.top + kPanel + 17, svg::tick_text(tick), middle);
   }
   picture.frame(a.left, a.top, kPanelWidth, kPanel, {svg::colour::kGrey, 1, ""});
   picture.text(a.left, a.top - 8, printable(panel.title),

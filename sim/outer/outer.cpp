@@ -262,19 +262,17 @@ class Rounds {
     for (auto layer = sync.layers.rbegin(); layer != sync.layers.rend(); ++layer) {
       const auto at = static_cast<std::size_t>(step_.layers - 1 - *layer);
       const bool end = layer + 1 == sync.layers.rend();
-      std::vector<TaskId> all;
-      for (std::size_t lane = 0; lane < lanes && !pairs; ++lane)
-        if (there_[lane]) all.push_back(ready[lane][at]);
+      const double tail = end ? 1 : 0;
+      if (!pairs) {
+        send_to_all(ready, at, cost, payloads_[index], tail, last);
+        continue;
+      }
       for (std::size_t lane = 0; lane < lanes; ++lane) {
-        if (!there_[lane]) continue;
-        if (pairs) {
-          const std::size_t other = partner(lane, round);
-          if (!there_[other]) continue;
-          all = {ready[lane][at], ready[other][at]};
-        }
-        const std::size_t w = worker_of(lane);
+        const std::size_t other = partner(lane, round), w = worker_of(lane);
+        if (!there_[lane] || !there_[other]) continue;
+        const TaskId both[] = {ready[lane][at], ready[other][at]};
         last[lane] =
-            exchange(lane, payloads_[index] * cost.seconds[w] + (end ? cost.latency[w] : 0), all);
+            exchange(lane, payloads_[index] * cost.seconds[w] + tail * cost.latency[w], both);
       }
     }
     const std::int64_t before = round * outer_.inner_steps + sync.before;
@@ -288,6 +286,23 @@ class Rounds {
       latest_ = last[lane];
     }
     count(cost, payloads_[index] * static_cast<double>(sync.layers.size()));
+  }
+
+  /// One task for everyone there, who all take the same time; it stands on the first lane.
+  void send_to_all(const std::vector<std::vector<TaskId>>& ready, std::size_t at,
+                   const ExchangeCost& cost, double payload, double tail,
+                   std::vector<TaskId>& last) {
+    std::vector<TaskId> all;
+    std::size_t w = 0;
+    for (std::size_t lane = 0; lane < ready.size(); ++lane) {
+      if (!there_[lane]) continue;
+      all.push_back(ready[lane][at]);
+      w = worker_of(lane);
+    }
+    if (all.empty()) return;
+    const TaskId id = exchange(0, payload * cost.seconds[w] + tail * cost.latency[w], all);
+    for (std::size_t lane = 0; lane < ready.size(); ++lane)
+      if (there_[lane]) last[lane] = id;
   }
 
   void count(const ExchangeCost& cost, double payload) {
