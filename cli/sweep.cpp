@@ -33,8 +33,8 @@ constexpr const char* kSweepHelp =
     "nor a smaller one beats marked with * (--pareto: a front of other quantities). --over names\n"
     "a path of the scenario and its values; several are crossed, or paired with --zip. --where\n"
     "keeps the points that meet a condition, --sample draws some of a grid that is too large.\n"
-    "Every point runs in a process of its own: bad input, a job that does not fit or a crash is\n"
-    "the row of that point, and the others go on.\n"
+    "Points run in processes of their own: bad input, a job that does not fit or a crash is the\n"
+    "row of that point, and the others go on.\n"
     "\n"
     "--out writes every row: FILE.csv at the end, FILE.jsonl as they come, so that --resume can "
     "go\n"
@@ -139,7 +139,7 @@ class SweepJournal {
   const reports::SweepHeader& header_;
 };
 
-/// Points of an earlier run first, then the others, each in a process of its own.
+/// Points of an earlier run first, then the others.
 std::vector<reports::SweepRow> compute_rows(const SweepOptions& options, const models::Sweep& sweep,
                                             const reports::SweepHeader& header,
                                             SweepJournal& journal,

@@ -113,19 +113,56 @@ SweepRow predict_point(const models::Sweep& sweep, std::size_t point,
   return row;
 }
 
+namespace {
+
+/// Points that one process works on, one after another: starting it takes as long as some of them.
+/// Few enough that all processes end together; SimGrid wants a process for each.
+std::size_t points_each(const SweepHeader& header, std::size_t points, int jobs) {
+  if (!header.fidelity.empty()) return 1;
+  return std::clamp<std::size_t>(points / (static_cast<std::size_t>(jobs) * 8), 1, 16);
+}
+
+}  // namespace
+
 bool run_points(const models::Sweep& sweep, const SweepHeader& header,
                 const std::vector<std::size_t>& points, int jobs,
                 const std::function<SweepRow(std::size_t)>& predict,
                 const std::function<void(SweepRow)>& take) {
-  const auto work = [&](std::size_t i) { return sweep_row_line(header, predict(points[i])); };
-  const auto done = [&](const base::ChildAnswer& answer) {
-    if (answer.failure.empty()) return take(read_sweep_row(answer.text, "a process", header));
-    SweepRow row = empty_row(sweep, points[answer.index]);
+  const auto run = [&](const std::vector<std::size_t>& list, std::size_t each,
+                       const std::function<void(std::size_t, const std::string&)>& failed) {
+    const auto work = [&](std::size_t i) {
+      std::string lines;
+      for (std::size_t k = i * each; k < std::min((i + 1) * each, list.size()); ++k)
+        lines += sweep_row_line(header, predict(list[k]));
+      return lines;
+    };
+    const auto done = [&](const base::ChildAnswer& answer) {
+      const std::size_t first = answer.index * each;
+      if (!answer.failure.empty()) {
+        for (std::size_t k = first; k < std::min(first + each, list.size()); ++k)
+          failed(list[k], answer.failure);
+        return;
+      }
+      std::string_view rest = answer.text;
+      while (!rest.empty()) {
+        const std::size_t end = rest.find('\n');
+        take(read_sweep_row(rest.substr(0, end), "a process", header));
+        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+      }
+    };
+    return base::run_in_children((list.size() + each - 1) / each, jobs, work, done);
+  };
+  const auto crashed = [&](std::size_t point, const std::string& failure) {
+    SweepRow row = empty_row(sweep, point);
     row.status = PointStatus::Crashed;
-    row.reason = answer.failure;
+    row.reason = failure;
     take(std::move(row));
   };
-  return base::run_in_children(points.size(), jobs, work, done);
+  const std::size_t each = points_each(header, points.size(), jobs);
+  if (each == 1) return run(points, 1, crashed);
+  std::vector<std::size_t> again;  // beside one that crashed: alone, to find out which
+  const auto repeat = [&](std::size_t point, const std::string&) { again.push_back(point); };
+  return run(points, each, repeat) && run(again, 1, crashed);
 }
 
 SweepReport make_sweep_report(SweepHeader header, std::vector<SweepRow> rows) {

@@ -77,9 +77,10 @@ SweepHeader make_sweep_header(const models::Sweep& sweep, const sim::PredictOpti
 /// Predicts one point. Whatever is wrong with it is its status and reason.
 SweepRow predict_point(const models::Sweep& sweep, std::size_t point,
                        const sim::PredictOptions& options);
-/// `predict` for each of the points, at most `jobs` (>= 1) at a time, each in a process of its own;
-/// `take` here for every row, in the order in which they end. A process that crashes is the row of
-/// its point. False, errors and signals as in base::run_in_children.
+/// `predict` for each of the points, in at most `jobs` (>= 1) processes at a time, a few points in
+/// each; `take` here for every row, in the order in which they come. Points of a process that
+/// crashes are tried again alone: one that crashes then is a row that says so. False, errors and
+/// signals as in base::run_in_children.
 bool run_points(const models::Sweep& sweep, const SweepHeader& header,
                 const std::vector<std::size_t>& points, int jobs,
                 const std::function<SweepRow(std::size_t)>& predict,

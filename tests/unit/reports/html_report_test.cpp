@@ -202,7 +202,7 @@ TEST_CASE("a report is one page that asks for nothing and ends where it should",
   };
   CHECK(count("</script>") == 3);
   CHECK(count("<script>alert") == 0);
-  CHECK(count("Released under the MIT License") == 1);
+  CHECK(count("Released under the MIT License") >= 1);  // also of what the library holds
   CHECK(count("src=") == 0);
   CHECK(count("<link") == 0);
   const std::string open = "<script type=\"application/json\" id=\"data\">";

@@ -250,3 +250,31 @@ TEST_CASE("a point whose process crashes is one row, the others are as ever", "[
     CHECK(sweep_row_line(head, all.rows[p]) == sweep_row_line(head, predict_point(sweep, p, {})));
   }
 }
+
+TEST_CASE("of many points that share processes a crash costs one row", "[reports]") {
+  std::vector<std::string> values;
+  for (int i = 1; i <= 100; ++i) values.push_back(std::to_string(i));
+  const models::Sweep sweep =
+      models::make_sweep(base::parse_yaml("name: x\n", "x.yaml"), {{"batch.micro", values}}, false);
+  SweepHeader head = header(sweep.points);
+  head.paths = {"batch.micro"};
+  std::vector<std::size_t> points;
+  for (std::size_t p = 0; p < sweep.points; ++p) points.push_back(p);
+  const auto predict = [&](std::size_t point) {
+    if (point == 37) std::raise(SIGKILL);
+    SweepRow one;
+    one.point = point;
+    one.values = models::point_values(sweep, point);
+    one.status = PointStatus::BadInput;
+    return one;
+  };
+  std::vector<SweepRow> rows;
+  CHECK(run_points(sweep, head, points, 2, predict,
+                   [&](SweepRow row) { rows.push_back(std::move(row)); }));
+  const SweepReport all = make_sweep_report(head, rows);
+  REQUIRE(all.rows.size() == points.size());
+  for (std::size_t p = 0; p < points.size(); ++p) {
+    CHECK(all.rows[p].point == p);
+    CHECK(all.rows[p].status == (p == 37 ? PointStatus::Crashed : PointStatus::BadInput));
+  }
+}
