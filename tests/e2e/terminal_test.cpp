@@ -30,7 +30,7 @@ std::string completed(const std::string& words, int at) {
 
 }  // namespace
 
-TEST_CASE("--quiet says nothing, and the exit status is the answer", "[e2e]") {
+TEST_CASE("quiet says nothing, and the exit status is the answer", "[e2e]") {
   const Ran good = run_program("run " + kOneGpu + " --quiet");
   CHECK(good.exit_code == 0);
   CHECK(good.out + good.err == "");
@@ -41,7 +41,7 @@ TEST_CASE("--quiet says nothing, and the exit status is the answer", "[e2e]") {
   CHECK(count_lines(bad.err) == 1);
 }
 
-TEST_CASE("--verbose adds a line on standard error", "[e2e]") {
+TEST_CASE("verbose adds a line on standard error", "[e2e]") {
   const Ran ran = run_program("run " + kOneGpu + " --verbose");
   CHECK_THAT(ran.err, Contains("run took") && Contains("specs of"));
   CHECK(ran.out == run_program("run " + kOneGpu).out);
