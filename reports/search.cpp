@@ -10,7 +10,6 @@
 namespace paceline::reports {
 namespace {
 
-
 PlannedLayout describe(const models::Scenario& base, const std::vector<std::string>& set,
                        sim::Candidate found) {
   models::Scenario laid = base;
@@ -47,12 +46,15 @@ PlannedLayout describe(const models::Scenario& base, const std::vector<std::stri
 
 std::string value_text(sim::Objective objective, double value) {
   if (objective == sim::Objective::Time) return base::format_seconds(base::Seconds(value));
-  if (objective == sim::Objective::Cost) return base::format_fixed(value, value < 10 ? 3 : 1) + " USD";
+  if (objective == sim::Objective::Cost)
+    return base::format_fixed(value, value < 10 ? 3 : 1) + " USD";
   return base::format_count(value) + "J";
 }
 
 std::string_view name_of(sim::Objective objective) {
-  return objective == sim::Objective::Time ? "time" : objective == sim::Objective::Cost ? "cost" : "energy";
+  return objective == sim::Objective::Time   ? "time"
+         : objective == sim::Objective::Cost ? "cost"
+                                             : "energy";
 }
 
 std::string counts_text(const SearchReport& r) {

@@ -9,9 +9,9 @@ namespace paceline::models {
 struct StageMemory {
   /// weights in the compute precision (16 bit; fp32 when precision is fp32)
   double parameters = 0;
-  double gradients = 0;    ///< what stays allocated through the step
-  double optimizer = 0;    ///< master weights and moments, after sharding
-  double activation = 0;   ///< of one microbatch, held from its forward to its backward
+  double gradients = 0;   ///< what stays allocated through the step
+  double optimizer = 0;   ///< master weights and moments, after sharding
+  double activation = 0;  ///< of one microbatch, held from its forward to its backward
   double kept_for_weights =
       0;  ///< of one microbatch, held from the input gradient to the weight gradient
   double checkpoint = 0;  ///< input of the stage: all that stays where the whole stage recomputes

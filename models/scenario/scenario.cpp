@@ -361,9 +361,9 @@ Scenario read_scenario(const base::Document& document) {
   s.loss_chunks = static_cast<int>(fields.integer("loss_chunks", 1, kMaxLossChunks, 1));
   read_memory_choice(fields, s);
   s.compression = read_compression(fields, static_cast<std::int64_t>(s.model.layers.size()));
-  const bool by_layer = std::any_of(
-      s.compression.begin(), s.compression.end(),
-      [](const CompressionRule& rule) { return rule.layers.has_value(); });
+  const bool by_layer =
+      std::any_of(s.compression.begin(), s.compression.end(),
+                  [](const CompressionRule& rule) { return rule.layers.has_value(); });
   if (by_layer && modules)
     fields.fail("compression", "rules by layers do not go with modules", "leave out layers");
   if (by_layer) split_kinds(s.compression, s.model);

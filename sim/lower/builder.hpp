@@ -69,7 +69,7 @@ class StepBuilder {
     double alone = 0;  ///< seconds without host time
     double fluid = 0;  ///< of them, what depends on the bytes
     std::uint16_t segment = 0;
-    double tensors = 1;  ///< of the width of a layer, see boundary_tensors
+    double tensors = 1;                     ///< of the width of a layer, see boundary_tensors
     std::int64_t layer = models::kNoLayer;  ///< below the boundary, where rules ask
   };
   struct Markers {  ///< zero-length segments that carry the memory of an expanded pass

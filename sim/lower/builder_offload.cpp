@@ -111,8 +111,8 @@ void StepBuilder::hold_host() {
     for (std::size_t mesh = 0; mesh < parts_.size(); ++mesh) {
       if (!offloads(mesh)) continue;
       const models::OptimizerOffload& o = parts_[mesh].s->optimizer.offload;
-      const double states = sum_stages(
-          l, mesh, [](const StageWork& w) { return w.memory.optimizer; });
+      const double states =
+          sum_stages(l, mesh, [](const StageWork& w) { return w.memory.optimizer; });
       const RankParameters held =
           sum_stages(l, mesh, [](const StageWork& w) { return w.parameters; });
       const double gradients = shard_of(mesh, held) * models::element_bytes(o.gradients);

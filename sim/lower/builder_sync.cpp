@@ -115,10 +115,9 @@ void StepBuilder::hold_codec_state() {
       const models::Scenario& s = *parts_[mesh].s;
       const std::vector<int> held = held_stages(rank_of(lane), mesh);
       if (s.compression.empty() || s.costs || !parts_[mesh].data_parallel || held.empty()) continue;
-      const double state = codec_state(s, plan_, held, context(lane, mesh).data.all,
-                                       sum_stages(l, mesh, [](const StageWork& work) {
-                                         return work.parameters;
-                                       }).all);
+      const double state = codec_state(
+          s, plan_, held, context(lane, mesh).data.all,
+          sum_stages(l, mesh, [](const StageWork& work) { return work.parameters; }).all);
       if (state > 0) graph_.lanes[l].resident.push_back({MemoryPart::Buffers, state});
     }
   }
@@ -138,9 +137,10 @@ TaskId StepBuilder::add_dp(int lane, std::size_t mesh, CollectiveOp op, double b
     const bool gradients = op == CollectiveOp::AllReduce || op == CollectiveOp::ReduceScatter;
     std::vector<RuledShare> shares{{}};
     if (gradients && by_layer) {
-      const double all = sum_stages(static_cast<std::size_t>(lane), mesh, [](const StageWork& work) {
-                           return work.parameters;
-                         }).all;
+      const double all =
+          sum_stages(static_cast<std::size_t>(lane), mesh, [](const StageWork& work) {
+            return work.parameters;
+          }).all;
       shares = ruled_shares(s_, plan_, held_stages(rank_of(lane), mesh), all, group);
     } else if (gradients) {
       shares.front().rule = models::rule_for(s_.compression, "dp", group);

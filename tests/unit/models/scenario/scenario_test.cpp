@@ -66,8 +66,7 @@ TEST_CASE("compression is a list of rules, a price may be only a name", "[scenar
   CHECK_FALSE(assumed(scenario_of(kMinimal + "run: {tokens: 5}"), "price"));
   CHECK(scenario_of(named + "compression: [{group: dp, codec: fp8-e4m3}]").compression.size() == 1);
   CHECK(refused("compression: [{group: dp, codec: fp8}]").find("fp8-e4m3") != std::string::npos);
-  CHECK(refused("compression: [{group: gp, codec: int8}]").find("dp") !=
-        std::string::npos);
+  CHECK(refused("compression: [{group: gp, codec: int8}]").find("dp") != std::string::npos);
   CHECK(refused("compression: [{group: dp, codec: top-k, keep: 0}]").find("not above 0") !=
         std::string::npos);
   CHECK(refused("compression: [{group: dp, codec: int8, keep: 0.1}]").find("keep") !=
