@@ -9,6 +9,7 @@
 #include "reports/names.hpp"
 #include "reports/network.hpp"
 #include "reports/outer.hpp"
+#include "reports/outlook.hpp"
 #include "reports/staleness.hpp"
 
 namespace paceline::reports {
@@ -391,6 +392,7 @@ std::string to_json(const Answer& answer) {
     write_network(json, *answer.result.network, answer.result.step_time);
   }
   if (answer.result.outer) write_outer(json, *answer.result.outer);
+  if (answer.result.outlook) write_outlook(json, *answer.result.outlook);
   if (answer.result.energy) write_energy(json, answer.result);
   if (answer.result.money) write_cost(json, answer.result);
   if (answer.result.staleness) {
@@ -423,6 +425,7 @@ Answer read_answer(const base::Document& document) {
   read_memory(from.map("memory"), answer);
   read_open_list(from.map("traffic_bytes"), stream_keys(), answer.result.traffic_bytes);
   if (from.has("network")) answer.result.network = read_network(from.map("network"));
+  if (from.has("failures")) answer.result.outlook = read_outlook(from.map("failures"));
   if (from.has("outer")) answer.result.outer = read_outer_result(from.map("outer"));
   if (from.has("energy")) read_energy(from.map("energy"), answer.result);
   if (from.has("cost")) read_cost(from.map("cost"), answer.result);

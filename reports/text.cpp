@@ -9,6 +9,7 @@
 #include "reports/names.hpp"
 #include "reports/network.hpp"
 #include "reports/outer.hpp"
+#include "reports/outlook.hpp"
 #include "reports/staleness.hpp"
 
 namespace paceline::reports {
@@ -353,6 +354,8 @@ std::string to_text(const Answer& answer, const TextStyle& style) {
     labelled_lines(lines, "Workers", outer_lines(*answer.result.outer), style);
   labelled_lines(lines, "Energy", energy_lines(answer.result), style);
   labelled_lines(lines, "Cost", cost_lines(answer.result), style);
+  if (answer.result.outlook)
+    labelled_lines(lines, "Failures", outlook_lines(*answer.result.outlook), style);
   if (answer.result.foreign)
     labelled(lines, "Foreign", foreign_text(*answer.result.foreign), style);
   if (answer.result.staleness)

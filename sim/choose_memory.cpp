@@ -73,6 +73,7 @@ Scenario choose_memory(const Scenario& scenario) {
   Scenario alone = with(scenario, {scenario.recompute, scenario.recompute_layers, 0});
   alone.jitter.reset();
   alone.outer.reset();
+  alone.failures.reset();
   Way best;
   bool best_fits = false;
   double best_value = 0, limit = 0;

@@ -18,6 +18,7 @@
 #include "sim/measure_network.hpp"
 #include "sim/money.hpp"
 #include "sim/outer/add_outer.hpp"
+#include "sim/run_outlook.hpp"
 #include "sim/phases.hpp"
 #include "sim/samples.hpp"
 #include "sim/steady.hpp"
@@ -188,6 +189,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
     p.result.energy = energy_of(scenario, p.graph, p.timeline, steady(p.timeline), waits);
   }
   add_money(scenario, p.result);
+  add_outlook(scenario, p.result);
   return p;
 }
 

@@ -121,6 +121,18 @@ struct PhaseResult {
   double step_seconds = 0;
 };
 
+/// Of the run with failures and checkpoints.
+struct RunOutlook {
+  Estimate goodput;             ///< share of the time that is steps
+  double run_seconds = 0;       ///< mean
+  double run_money = 0;         ///< USD; 0 where no price is known
+  double mtbf = 0;              ///< s, of the whole job
+  double checkpoint_bytes = 0;  ///< of the whole job
+  double every = 0;             ///< s of work between checkpoints
+  double blocking = 0;          ///< s that one stops the job
+  int runs = 0;                 ///< sampled
+};
+
 /// Every engine's answer. Times in seconds, sizes in bytes.
 struct Result {
   std::string engine;    ///< reference, simgrid, cpu, cuda
@@ -150,6 +162,7 @@ struct Result {
   double pue = 1;                                ///< energy of the building over that of `energy`
   std::optional<double> carbon;                  ///< kg of CO2 equivalent per kWh
   std::optional<Money> money;                    ///< nothing: no prices were given
+  std::optional<RunOutlook> outlook;             ///< where `failures` are given
   std::vector<std::string> assumptions, warnings;
   bool fits() const;
 };

@@ -373,6 +373,13 @@ Scenario read_scenario(const base::Document& document) {
   if (fields.has("outer"))
     s.outer = read_outer(fields.map("outer"), s.cluster, s.parallel.world_size());
   read_run(fields, s);
+  if (fields.has("failures")) {
+    s.failures = read_failures(fields.map("failures"));
+    if (s.run_tokens <= 0)
+      fields.fail("failures", "of a run without an end", "give run.tokens too");
+    if (fields.has("outer"))
+      fields.fail("failures", "do not go with outer", "its outages say when workers are away");
+  }
   check_precision(fields, s);
   detail::remember_places(document, "", "", s);
   if (modules) detail::read_modules(*modules, document, folder_of(document.file), s);

@@ -14,6 +14,7 @@
 #include "models/hardware/profile.hpp"
 #include "models/money/prices.hpp"
 #include "models/outer/outer.hpp"
+#include "models/scenario/failures.hpp"
 #include "models/scenario/jitter.hpp"
 #include "models/scenario/moe.hpp"
 #include "models/scenario/offload.hpp"
@@ -188,7 +189,8 @@ struct Scenario {
   std::optional<OuterChoice> outer;  ///< workers that exchange now and then; nothing: one worker
   std::optional<Prices> prices;      ///< nothing: no cost is said
   double run_tokens = 0;             ///< tokens of the whole run; 0 = not asked
-  std::vector<Module> modules;       ///< empty: the model is one
+  std::optional<FailureSettings> failures;  ///< nothing: the run is told without
+  std::vector<Module> modules;              ///< empty: the model is one
   bool frozen = false;  ///< no gradients of its weights, no optimizer (a module's view)
   std::vector<std::string> assumptions;
   std::string file;  ///< as given by the user

@@ -5,34 +5,11 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "reports/svg.hpp"
 
 namespace paceline::reports {
 
-std::string html_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+std::string html_text(std::string_view text) { return svg::escape(text); }
 
 std::string script_json(std::string_view json) {
   std::string out;

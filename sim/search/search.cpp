@@ -41,6 +41,7 @@ Scenario searched(const Scenario& scenario) {
   s.choose_recompute = s.choose_offload = false;
   s.jitter.reset();
   s.outer.reset();
+  s.failures.reset();
   s.foreign = {};
   return s;
 }
