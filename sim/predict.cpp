@@ -18,8 +18,8 @@
 #include "sim/measure_network.hpp"
 #include "sim/money.hpp"
 #include "sim/outer/add_outer.hpp"
-#include "sim/run_outlook.hpp"
 #include "sim/phases.hpp"
+#include "sim/run_outlook.hpp"
 #include "sim/samples.hpp"
 #include "sim/steady.hpp"
 
