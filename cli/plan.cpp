@@ -55,12 +55,47 @@ sim::Objective objective_of(const std::string& name) {
   throw base::Error("--objective " + name, "is none of time, cost, energy", "--objective time");
 }
 
-/// "400d" or what scenarios take.
+/// "400d", or hours and less as scenarios take them.
 double deadline_of(const std::string& text) {
   const std::string where = "--deadline " + text;
-  if (text.ends_with("d"))
-    return 86400 * base::parse_number(text.substr(0, text.size() - 1), where, 0, 1e6);
-  return base::parse_seconds(text, where).value;
+  double seconds = 0;
+  if (text.ends_with("d")) {
+    const std::string days = text.substr(0, text.size() - 1);
+    seconds = 86400 * base::parse_number(days, where + " (days)", 0, 1e6);
+  } else if (text.ends_with("h") || text.ends_with("min")) {
+    seconds = base::parse_seconds(text, where).value;
+  }
+  if (!(seconds > 0)) throw base::Error(where, "is no time above 0", "400d, or 36h");
+  return seconds;
+}
+
+/// "1e6" or "1e6 USD".
+double budget_of(std::string text) {
+  const std::string where = "--budget " + text;
+  if (text.ends_with("USD")) text.resize(text.size() - 3);
+  while (text.ends_with(' ')) text.pop_back();
+  return base::parse_number(text, where, 1, 1e15);
+}
+
+/// What is trained and on what is asked; the layout the file has need not divide.
+models::Scenario read_any_layout(const std::string& file, std::vector<std::string>& set) {
+  try {
+    return models::read_scenario_file(file, set);
+  } catch (const base::Error&) {
+    std::vector<std::string> plain = set;
+    for (const char* word :
+         {"parallel.tp=1", "parallel.pp=1", "parallel.cp=1", "parallel.ep=1", "parallel.etp=1",
+          "parallel.dp=", "parallel.stage_layers=", "schedule=1f1b", "batch.micro=1"})
+      plain.emplace_back(word);
+    models::Scenario scenario;
+    try {
+      scenario = models::read_scenario_file(file, plain);
+    } catch (const base::Error&) {  // not because of the layout
+    }
+    if (scenario.file.empty()) throw;
+    set = plain;
+    return scenario;
+  }
 }
 
 std::string plan_command(const PlanOptions& o) {
@@ -89,8 +124,7 @@ sim::SearchOptions search_options(const PlanOptions& o) {
       throw base::Error("--memory " + o.memory, "is not above 0", "for example 70GiB");
   }
   if (!o.deadline.empty()) options.limits.run_seconds = deadline_of(o.deadline);
-  if (!o.budget.empty())
-    options.limits.run_money = base::parse_number(o.budget, "--budget " + o.budget, 1, 1e15);
+  if (!o.budget.empty()) options.limits.run_money = budget_of(o.budget);
   options.shown = o.shown;
   options.evaluations = static_cast<std::size_t>(o.evaluations);
   options.threads = o.jobs;
@@ -101,7 +135,8 @@ int run_plan(const PlanOptions& o) {
   if (o.space != "default" && o.space != "full")
     throw base::Error("--space " + o.space, "is neither default nor full", "--space full");
   sim::SearchOptions options = search_options(o);
-  const models::Scenario scenario = models::read_scenario_file(o.scenario, o.set);
+  std::vector<std::string> set = o.set;
+  const models::Scenario scenario = read_any_layout(o.scenario, set);
   sim::SearchSpace space = sim::search_space(scenario, o.space == "full");
   for (const std::string& text : o.vary) sim::vary(space, scenario, text);
   Outputs outputs(o.scenario);
@@ -115,7 +150,7 @@ int run_plan(const PlanOptions& o) {
   sim::SearchAnswer answer = sim::search(scenario, space, options);
   show_progress("");
   const reports::SearchReport report =
-      reports::make_search_report(scenario, o.set, options, std::move(answer), plan_command(o));
+      reports::make_search_report(scenario, set, options, std::move(answer), plan_command(o));
   if (json) {
     json->write(reports::search_json(report));
     json->commit();

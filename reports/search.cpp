@@ -119,10 +119,21 @@ std::string binding_text(const SearchReport& r) {
 }
 
 std::string proof_text(const SearchReport& r) {
+  if (r.best.empty() && r.counts.left > 0)
+    return "nothing found yet: " + base::format_count(r.counts.left) +
+           " layouts are left when the simulations asked for are used up (--evaluations)";
+  if (r.best.empty() && !r.nearest.empty()) return "no layout meets the limits on the run";
   if (r.best.empty()) return "no layout fits";
   if (r.proven) return "proven: no layout of the space is better";
   return "not proven: the simulations asked for are used up; a layout may be better by " +
          base::format_percent(r.gap) + " at most";
+}
+
+/// "143.7 days and 96.5 k USD": of the best layout.
+std::string run_text(const sim::Result& result) {
+  std::string text = base::format_fixed(result.run_seconds / 86400, 1) + " days";
+  if (result.money) text += " and " + base::format_fixed(result.money->run, 0) + " USD";
+  return text + ", without failures and checkpoints";
 }
 
 void layout_json(base::JsonWriter& json, const PlannedLayout& p) {
@@ -194,6 +205,8 @@ std::string search_text(const SearchReport& r, const TextStyle& style) {
   out += block("searched", counts_text(r));
   out += block("answer", proof_text(r)) + "\n";
   if (!r.best.empty()) out += table(r, style) + "\n";
+  if (!r.best.empty() && r.best.front().found.result.run_seconds > 0)
+    out += block("the run", run_text(r.best.front().found.result));
   const std::string binding = binding_text(r);
   std::size_t begin = 0;
   while (begin < binding.size()) {

@@ -183,6 +183,7 @@ class Searcher {
     std::stable_sort(branches_.begin(), branches_.end(), [](const Branch& a, const Branch& b) {
       return a.least_seconds < b.least_seconds;
     });
+    if (const std::optional<Layout> own = own_layout(s_, space_)) try_own(*own);
     // The plain part first: what it finds cuts off most of the rest.
     const SearchSpace plain = plain_part(space_);
     if (combinations(plain) < combinations(space_)) {
@@ -216,6 +217,18 @@ class Searcher {
     run();
     helpers.clear();  // waits
     if (failure) std::rethrow_exception(failure);
+  }
+
+  /// The layout the scenario comes with, where it is a point of the space.
+  void try_own(const Layout& own) {
+    Scenario s = s_;
+    Candidate candidate;
+    candidate.layout = own;
+    if (!evaluate(s, candidate)) return;
+    if (judge_.beyond_memory(candidate.result) || judge_.beyond_run(candidate.result)) return;
+    add(evaluated_, 1);
+    found_.first(own);
+    found_.offer(std::move(candidate));
   }
 
   static SearchSpace plain_part(const SearchSpace& space) {
@@ -300,6 +313,7 @@ class Searcher {
   }
   void note_too_large(double bytes, double value, const Layout& layout,
                       const std::vector<int>& stage_layers) {
+    smallest_.offer(bytes, layout, stage_layers);
     for (std::size_t i = 0; i < kMoreMemory.size(); ++i)
       if (bytes <= kMoreMemory[i] * judge_.memory_limit())
         too_large_[i].offer(value, layout, stage_layers);
@@ -321,8 +335,8 @@ class Searcher {
     return true;
   }
 
-  /// Of those seen the best when they are run.
-  std::optional<Candidate> best_of(const Lowest& lowest) const {
+  /// Of those seen the best when they are run, of at most so much memory.
+  std::optional<Candidate> best_of(const Lowest& lowest, double most_bytes) const {
     std::optional<Candidate> best;
     Scenario s = s_;
     for (const Lowest::Seen& seen : lowest.seen()) {
@@ -330,7 +344,8 @@ class Searcher {
       Candidate candidate;
       candidate.layout = seen.layout;
       candidate.stage_layers = seen.stage_layers;
-      if (evaluate(s, candidate) && (!best || better(candidate, *best))) best = candidate;
+      if (!evaluate(s, candidate) || fullest_bytes(candidate.result) > most_bytes) continue;
+      if (!best || better(candidate, *best)) best = candidate;
     }
     return best;
   }
@@ -343,7 +358,7 @@ class Searcher {
     a.counts.bound = points_ - invalid - memory - evaluated_ - not_tried_;
     const bool none = a.best.empty();
     if (invalid >= points_)
-      throw base::Error(models::where(s_, "parallel.tp"),
+      throw base::Error("plan " + s_.file,
                         "no layout of the space divides the devices, the model and the batch",
                         "other values of --vary, or batch.global a multiple of more replicas");
     a.proven = left_.least() >= (none ? kNone : a.best.front().value);
@@ -351,14 +366,34 @@ class Searcher {
       a.gap = std::max(0.0, (a.best.front().value - left_.least()) / a.best.front().value);
     a.memory_limit = judge_.memory_limit();
     double beaten = none ? kNone : a.best.front().value;
-    for (const Lowest& lowest : too_large_) {
-      std::optional<Candidate> more = best_of(lowest);
+    for (std::size_t i = 0; i < kMoreMemory.size(); ++i) {
+      std::optional<Candidate> more =
+          best_of(too_large_[i], kMoreMemory[i] * judge_.memory_limit());
+      if (more && judge_.beyond_run(more->result)) more.reset();
       if (!more || more->value >= beaten) continue;
       beaten = more->value;
       a.with_more_memory.push_back(std::move(*more));
     }
-    if (none) a.nearest = best_of(beyond_);
+    if (none) add_smallest(a);
+    if (none) a.nearest = best_of(beyond_, judge_.memory_limit());
     return a;
+  }
+
+  /// Where nothing fits: what comes nearest to it.
+  void add_smallest(SearchAnswer& a) const {
+    std::optional<Candidate> smallest;
+    Scenario s = s_;
+    for (const Lowest::Seen& seen : smallest_.seen()) {
+      Candidate candidate;
+      candidate.layout = seen.layout;
+      candidate.stage_layers = seen.stage_layers;
+      if (!evaluate(s, candidate)) continue;
+      const bool less =
+          !smallest || fullest_bytes(candidate.result) < fullest_bytes(smallest->result);
+      if (less) smallest = candidate;
+    }
+    if (smallest && judge_.beyond_memory(smallest->result))
+      a.with_more_memory.insert(a.with_more_memory.begin(), std::move(*smallest));
   }
 
   static void add(std::atomic<double>& count, double more) { count.fetch_add(more); }
@@ -374,9 +409,10 @@ class Searcher {
   std::atomic<double> invalid_{0}, memory_{0}, done_{0};  // of the pass at hand
   std::atomic<double> too_large_exactly_{0}, refused_{0}, evaluated_{0}, not_tried_{0};
   std::atomic<std::size_t> evaluations_{0};
-  static constexpr std::size_t kKept = 48;
+  static constexpr std::size_t kKept = 96;
   std::array<Lowest, kMoreMemory.size()> too_large_{Lowest(kKept), Lowest(kKept),
                                                     Lowest(kKept)};  ///< by step of memory
+  Lowest smallest_{16};                                              ///< by bytes
   Lowest beyond_{kKept}, left_{1};
 };
 

@@ -64,8 +64,8 @@ struct SearchAnswer {
   SearchCounts counts;
   double memory_limit = 0;  ///< bytes a device, as it was taken
   /// What more memory would give: of the layouts that memory alone cuts off and that need up to
-  /// kMoreMemory times the limit, the best of the 48 with the lowest bounds. Only what is better
-  /// than the answer, and than what less memory gives.
+  /// kMoreMemory times the limit, the best of the 96 with the lowest bounds. Only what is better
+  /// than the answer, and than what less memory gives. Where nothing fits the smallest comes first.
   std::vector<Candidate> with_more_memory;
   /// Of the layouts that fit, the least that a limit on the run leaves out: nothing where there is
   /// no such limit or something meets it.

@@ -129,6 +129,43 @@ double combinations(const SearchSpace& space) {
   return product;
 }
 
+std::optional<Layout> own_layout(const Scenario& s, const SearchSpace& space) {
+  const auto has = [](const auto& list, const auto& value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  const models::Parallel& p = s.parallel;
+  const auto order = std::find(space.order.begin(), space.order.end(), joined(p.order));
+  const RecomputeWay way = way_of(s);
+  const bool inside =
+      has(space.devices, p.world_size()) && order != space.order.end() && has(space.tp, p.tp) &&
+      has(space.cp, p.cp) && has(space.pp, p.pp) && has(space.ep, p.ep) && has(space.etp, p.etp) &&
+      has(space.sequence_parallel, p.sequence_parallel) && has(space.micro, s.batch.micro) &&
+      has(space.schedule, s.schedule.name) && has(space.balanced, false) &&
+      has(space.recompute, way) && has(space.zero, p.zero) && has(space.offload, s.offload.share) &&
+      has(space.optimizer, s.optimizer.offload.device);
+  const models::ScheduleTraits& traits = *models::schedule_traits(s.schedule.name);
+  const bool chunks =
+      (traits.takes & models::kTakesChunks) == 0 || has(space.chunks, s.schedule.chunks);
+  if (!inside || !chunks || !p.stage_layers.empty()) return std::nullopt;
+  Layout l;
+  l.devices = p.world_size();
+  l.order = *order;
+  l.tp = p.tp;
+  l.cp = p.cp;
+  l.pp = p.pp;
+  l.ep = p.ep;
+  l.etp = p.etp;
+  l.sequence_parallel = p.sequence_parallel;
+  l.micro = s.batch.micro;
+  l.schedule = find_schedule(s.schedule.name, "").name;
+  l.chunks = s.schedule.chunks;
+  l.recompute = way;
+  l.zero = p.zero;
+  l.offload = s.offload.share;
+  l.optimizer = s.optimizer.offload.device;
+  return l;
+}
+
 int recomputed_layers(const RecomputeWay& way, int most_layers) {
   if (way.kind != Recompute::Blockwise) return 0;
   return std::max(1, static_cast<int>(std::lround(most_layers * way.percent / 100.0)));

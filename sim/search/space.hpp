@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,10 @@ double combinations(const SearchSpace& space);
 
 /// Sets the scenario's layout. What is varied with the model, the cluster and the batch stays.
 void apply(const Layout& layout, models::Scenario& scenario);
+
+/// The scenario's own layout where every value of it is in the space; nothing too where it says
+/// which layers each stage has.
+std::optional<Layout> own_layout(const models::Scenario& scenario, const SearchSpace& space);
 
 /// Layers of a stage that a blockwise layout recomputes, at least one.
 int recomputed_layers(const RecomputeWay& way, int most_layers);

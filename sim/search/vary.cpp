@@ -118,6 +118,8 @@ void vary(SearchSpace& space, const models::Scenario& s, const std::string& text
                                    [&](const auto& entry) { return entry.first == key; });
   if (equals == std::string::npos || equals + 1 == text.size()) {
     refuse(text, "is no NAME=VALUE,VALUE,...", "for example pp=1,2,4");
+  } else if (key.starts_with("e") && degree != std::end(degrees) && !models::has_experts(s.model)) {
+    refuse(text, "the model has no experts", "ep and etp are of mixtures of experts");
   } else if (degree != std::end(degrees)) {
     set(*degree->second, count(1, 1 << 20));
   } else if (key == "devices") {
