@@ -91,7 +91,7 @@ void check(const models::Sweep& sweep) {
 }
 
 models::Sweep read_sweep(const SweepOptions& options) {
-  base::Document document = base::read_document(options.scenario);
+  base::Document document = base::read_document(options.scenario, models::scenario_limits());
   models::set_values(document, options.set);
   std::vector<models::SweepAxis> axes;
   for (const std::string& text : options.over) axes.push_back(models::parse_axis(text));

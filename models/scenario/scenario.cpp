@@ -405,7 +405,7 @@ void set_values(base::Document& document, const std::vector<std::string>& set) {
 }
 
 Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& set) {
-  base::Document document = base::read_document(path);
+  base::Document document = base::read_document(path, scenario_limits());
   set_values(document, set);
   return read_scenario(document);
 }
