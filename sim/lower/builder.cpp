@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/lower/hop.hpp"
+#include "sim/lower/optimizer_cost.hpp"
 #include "sim/staleness.hpp"
 
 namespace paceline::sim {
@@ -15,7 +16,6 @@ bool goes_back(const Program& program, int stage) {
 
 }  // namespace
 
-using models::DpOverlap;
 using models::Plan;
 using models::Scenario;
 
@@ -97,9 +97,7 @@ void StepBuilder::make_parts(const Program& program) {
     const models::DataRanks ranks = models::data_ranks(s);
     part.data_parallel = ranks.dense > 1 || ranks.experts > 1;
     part.fsdp = s.parallel.zero >= 3 && part.data_parallel;
-    part.bucketed =
-        s.stack.dp_overlap == DpOverlap::Bucketed ||
-        (s.stack.dp_overlap == DpOverlap::BucketedWithoutPipeline && s.parallel.pp == 1);
+    part.bucketed = buckets_gradients(s);
     parts_.push_back(part);
   }
   for (int rank = 0; rank < static_cast<int>(placement_.stages.size()); ++rank) {

@@ -21,6 +21,11 @@ double fused_bytes(const models::Scenario& s) {
 
 }  // namespace
 
+bool buckets_gradients(const models::Scenario& s) {
+  return s.stack.dp_overlap == models::DpOverlap::Bucketed ||
+         (s.stack.dp_overlap == models::DpOverlap::BucketedWithoutPipeline && s.parallel.pp == 1);
+}
+
 double step_bytes(const models::Scenario& s) {
   if (s.optimizer.kernel != models::OptimizerKernel::Framework) return fused_bytes(s);
   return s.optimizer.name == "sgd" ? kSgdBytes : kAdamBytes;

@@ -4,6 +4,9 @@
 
 namespace paceline::sim {
 
+/// Whether the stack reduces gradients bucket by bucket, beside the backward.
+bool buckets_gradients(const models::Scenario& scenario);
+
 /// Bytes an optimizer step moves per parameter of its shard.
 double step_bytes(const models::Scenario& scenario);
 

@@ -97,20 +97,22 @@ double host_optimizer_seconds(const Scenario& s, const Plan& plan, const RankPar
   return updated_parameters(s, held) * share * devices / o.cpu_rate;
 }
 
+double collective_seconds(const CostContext& c, CollectiveOp op, double bytes,
+                          const models::CollectiveGroup& group) {
+  if (bytes <= 0 || group.ranks <= 1) return 0;
+  return models::collective_time(op, base::Bytes(bytes), group, *c.nccl).time.value;
+}
+
 /// Collectives after the last pass: gradients where the stack reduces them at the end, parameters
 /// of ZeRO. Compressed ones may take any time.
 double exchange_seconds(const CostContext& c, const DataBytes& parameters) {
   const Scenario& s = *c.scenario;
   const models::DataRanks ranks = models::data_ranks(s);
   const bool parallel = ranks.dense > 1 || ranks.experts > 1;
-  const bool bucketed =
-      s.stack.dp_overlap == models::DpOverlap::Bucketed ||
-      (s.stack.dp_overlap == models::DpOverlap::BucketedWithoutPipeline && s.parallel.pp == 1);
-  if (!parallel || bucketed || s.parallel.zero >= 2 || !s.compression.empty()) return 0;
+  if (!parallel || buckets_gradients(s) || s.parallel.zero >= 2 || !s.compression.empty()) return 0;
   double seconds = 0;
   const auto add = [&](CollectiveOp op, double bytes, const models::CollectiveGroup& group) {
-    if (bytes <= 0 || group.ranks <= 1) return;
-    seconds += models::collective_time(op, base::Bytes(bytes), group, *c.nccl).time.value;
+    seconds += collective_seconds(c, op, bytes, group);
   };
   const double gradient = models::element_bytes(s.stack.gradient_reduce);
   const double weight = models::state_bytes(s).weight;
@@ -254,8 +256,7 @@ std::vector<double> layer_data_seconds(const CostContext& c) {
   std::vector<double> seconds(s.model.kinds.size(), 0);
   if (s.parallel.zero < 2 || !s.compression.empty()) return seconds;
   const auto time = [&](CollectiveOp op, double bytes, const models::CollectiveGroup& group) {
-    if (bytes <= 0 || group.ranks <= 1) return 0.0;
-    return models::collective_time(op, base::Bytes(bytes), group, *c.nccl).time.value;
+    return collective_seconds(c, op, bytes, group);
   };
   const double gradient = models::element_bytes(s.stack.gradient_reduce);
   const double weight = models::state_bytes(s).weight;

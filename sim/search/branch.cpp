@@ -287,7 +287,8 @@ double ExactOrders::least_bytes(const Scenario& s) {
       facts = std::make_shared<const OrderFacts>(order_facts(s, plan.microbatches, &times));
     }
     if (!facts->known) return 0;
-    const CostContext context = cost_context(s, plan, plan.pipeline.front().device);
+    CostContext context;  // memory asks it for the scenario only
+    context.scenario = &s;
     BoundParts parts{&context, &plan, nullptr, facts.get(), nullptr, {}};
     StageTable stages;
     for (const models::Stage& stage : plan.stages)

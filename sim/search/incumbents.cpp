@@ -6,12 +6,6 @@
 namespace paceline::sim {
 namespace {
 
-double fullest(const Candidate& c) {
-  double bytes = 0;
-  for (const MemoryPeak& peak : c.result.memory) bytes = std::max(bytes, peak.reserved_bytes);
-  return bytes;
-}
-
 auto all_of(const Layout& l) {
   return std::make_tuple(l.devices, l.order, l.tp, l.cp, l.pp, l.ep, l.etp, !l.sequence_parallel,
                          l.micro, l.schedule, l.chunks, l.balanced, l.offload, l.optimizer, l.zero,
@@ -20,9 +14,15 @@ auto all_of(const Layout& l) {
 
 }  // namespace
 
+double fullest_bytes(const Result& result) {
+  double bytes = 0;
+  for (const MemoryPeak& peak : result.memory) bytes = std::max(bytes, peak.reserved_bytes);
+  return bytes;
+}
+
 bool better(const Candidate& a, const Candidate& b) {
   if (a.value != b.value) return a.value < b.value;
-  const double left = fullest(a), right = fullest(b);
+  const double left = fullest_bytes(a.result), right = fullest_bytes(b.result);
   if (left != right) return left < right;
   return all_of(a.layout) < all_of(b.layout);
 }

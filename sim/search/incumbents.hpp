@@ -40,6 +40,9 @@ class Incumbents {
   std::set<std::tuple<Group, double, models::OptimizerDevice, int, models::Recompute, int>> seen_;
 };
 
+/// Reserved by the fullest rank class.
+double fullest_bytes(const Result& result);
+
 /// Order of an answer: value, then memory, then the layout itself, so that it does not depend on
 /// who found it first.
 bool better(const Candidate& a, const Candidate& b);

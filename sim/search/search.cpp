@@ -94,10 +94,7 @@ class Judge {
   }
   bool beyond_memory(double bytes) const { return bytes > memory_limit(); }
   bool beyond_memory(const Result& result) const {
-    return !result.fits() ||
-           std::any_of(result.memory.begin(), result.memory.end(), [&](const MemoryPeak& peak) {
-             return peak.reserved_bytes > memory_limit();
-           });
+    return !result.fits() || beyond_memory(fullest_bytes(result));
   }
   double memory_limit() const {
     double most = 0;
@@ -306,11 +303,6 @@ class Searcher {
     found_.offer(std::move(candidate));
   }
 
-  static double fullest_bytes(const Result& result) {
-    double bytes = 0;
-    for (const MemoryPeak& peak : result.memory) bytes = std::max(bytes, peak.reserved_bytes);
-    return bytes;
-  }
   void note_too_large(double bytes, double value, const Layout& layout,
                       const std::vector<int>& stage_layers) {
     smallest_.offer(bytes, layout, stage_layers);
@@ -335,17 +327,24 @@ class Searcher {
     return true;
   }
 
+  /// What was seen, run; nothing where it is refused.
+  std::optional<Candidate> evaluated(Scenario& s, const Lowest::Seen& seen) const {
+    Candidate candidate;
+    candidate.layout = seen.layout;
+    candidate.stage_layers = seen.stage_layers;
+    if (!evaluate(s, candidate)) return std::nullopt;
+    return candidate;
+  }
+
   /// Of those seen the best when they are run, of at most so much memory.
   std::optional<Candidate> best_of(const Lowest& lowest, double most_bytes) const {
     std::optional<Candidate> best;
     Scenario s = s_;
     for (const Lowest::Seen& seen : lowest.seen()) {
       if (best && seen.value >= best->value) break;
-      Candidate candidate;
-      candidate.layout = seen.layout;
-      candidate.stage_layers = seen.stage_layers;
-      if (!evaluate(s, candidate) || fullest_bytes(candidate.result) > most_bytes) continue;
-      if (!best || better(candidate, *best)) best = candidate;
+      std::optional<Candidate> candidate = evaluated(s, seen);
+      if (!candidate || fullest_bytes(candidate->result) > most_bytes) continue;
+      if (!best || better(*candidate, *best)) best = std::move(candidate);
     }
     return best;
   }
@@ -384,13 +383,10 @@ class Searcher {
     std::optional<Candidate> smallest;
     Scenario s = s_;
     for (const Lowest::Seen& seen : smallest_.seen()) {
-      Candidate candidate;
-      candidate.layout = seen.layout;
-      candidate.stage_layers = seen.stage_layers;
-      if (!evaluate(s, candidate)) continue;
-      const bool less =
-          !smallest || fullest_bytes(candidate.result) < fullest_bytes(smallest->result);
-      if (less) smallest = candidate;
+      std::optional<Candidate> candidate = evaluated(s, seen);
+      if (!candidate) continue;
+      if (!smallest || fullest_bytes(candidate->result) < fullest_bytes(smallest->result))
+        smallest = std::move(candidate);
     }
     if (smallest && judge_.beyond_memory(smallest->result))
       a.with_more_memory.insert(a.with_more_memory.begin(), std::move(*smallest));
