@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <exception>
 #include <list>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -80,11 +81,12 @@ class Pool {
     }
     return true;
   }
-  /// Until a child says something or ends; false when a signal asks to stop.
-  bool wait(int signals) {
+  /// Until a child says something or ends, at most so many milliseconds (-1: any); false when a
+  /// signal asks to stop.
+  bool wait(int signals, int most) {
     std::vector<pollfd> watched{{signals, POLLIN, 0}};
     for (const Worker& worker : workers_) watched.push_back({worker.process.output(), POLLIN, 0});
-    while (::poll(watched.data(), watched.size(), -1) < 0) {
+    while (::poll(watched.data(), watched.size(), most) < 0) {
       if (errno != EINTR) throw Error("cannot wait for processes");
     }
     std::size_t i = 1;
@@ -111,19 +113,35 @@ class Pool {
 bool run_in_children(std::size_t count, int jobs,
                      const std::function<std::string(std::size_t)>& work,
                      const std::function<void(ChildAnswer)>& done) {
-  PACELINE_CHECK(jobs >= 1);
-  const HeldSignals signals;
-  Pool pool(work, done);  // gone, and its children with it, before signals act again
   std::size_t next = 0;
-  while (next < count || pool.busy() > 0) {
+  const auto piece = [&] {
+    return next < count ? std::optional(next++) : std::optional<std::size_t>();
+  };
+  return run_in_children({piece, nullptr}, jobs, work, done);
+}
+
+bool run_in_children(const PieceSource& source, int jobs,
+                     const std::function<std::string(std::size_t)>& work,
+                     const std::function<void(ChildAnswer)>& done) {
+  PACELINE_CHECK(jobs >= 1);
+  constexpr int kMeanwhile = 5;  // ms
+  const HeldSignals signals;
+  Pool pool(work, done);            // gone, and its children with it, before signals act again
+  std::optional<std::size_t> next;  // taken and not started
+  bool more = true;
+  while (true) {
     bool room = true;
-    while (room && next < count && pool.busy() < static_cast<std::size_t>(jobs)) {
-      room = pool.start(next);
-      if (room) ++next;
+    while (room && more && pool.busy() < static_cast<std::size_t>(jobs)) {
+      if (!next) next = source.next();
+      more = next.has_value();
+      room = more && pool.start(*next);
+      if (room) next.reset();
     }
-    if (!pool.wait(signals.descriptor())) return next == count && pool.busy() == 0;
+    if (!more && pool.busy() == 0) return true;
+    if (!pool.wait(signals.descriptor(), source.meanwhile ? kMeanwhile : -1))
+      return !more && pool.busy() == 0;
+    if (source.meanwhile) source.meanwhile();
   }
-  return true;
 }
 
 }  // namespace paceline::base

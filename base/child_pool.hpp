@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace paceline::base {
@@ -21,6 +22,18 @@ struct ChildAnswer {
 /// the result is false. base::Error when no process can be started; what `done` throws passes
 /// through, and no child is left behind.
 bool run_in_children(std::size_t count, int jobs,
+                     const std::function<std::string(std::size_t)>& work,
+                     const std::function<void(ChildAnswer)>& done);
+
+/// Where pieces come from when others take of them too.
+struct PieceSource {
+  /// The next piece, or nothing when none is left; called whenever there is room for a child.
+  std::function<std::optional<std::size_t>()> next;
+  /// Called every few milliseconds while children run; null: never.
+  std::function<void()> meanwhile;
+};
+/// The same with pieces of this source; false also where it had more to give.
+bool run_in_children(const PieceSource& source, int jobs,
                      const std::function<std::string(std::size_t)>& work,
                      const std::function<void(ChildAnswer)>& done);
 

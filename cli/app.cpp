@@ -99,12 +99,13 @@ Speech speech = Speech::Normal;
 /// --quiet and --verbose of every command.
 void add_speech(CLI::App& program) {
   for (CLI::App* command : program.get_subcommands({})) {
-    command->add_flag_callback(
+    CLI::Option* quietly = command->add_flag_callback(
         "--quiet", [] { speech = Speech::Quiet; },
         "print nothing but errors: files and the exit status are the answer");
-    command->add_flag_callback(
+    CLI::Option* verbosely = command->add_flag_callback(
         "--verbose", [] { speech = Speech::Verbose; },
         "also say on standard error what was read and how long it took");
+    verbosely->excludes(quietly);
   }
 }
 

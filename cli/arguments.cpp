@@ -42,7 +42,10 @@ void on_call(CLI::App& command, std::function<void()> work) { command.callback(s
 
 void add_option(CLI::App& command, const char* name, std::string& value, const char* help,
                 const Given& given) {
-  add(command, name, value, help, given);
+  const auto some = [](const std::string& text) {
+    return std::string(text.empty() ? "is empty" : "");
+  };
+  add(command, name, value, help, given)->check(some);
 }
 
 void add_option(CLI::App& command, const char* name, std::optional<std::string>& value,

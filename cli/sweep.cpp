@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +18,7 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario_options.hpp"
+#include "cli/sweep_ranks.hpp"
 #include "models/scenario/point_choice.hpp"
 #include "models/scenario/set_values.hpp"
 #include "reports/answer.hpp"
@@ -39,7 +40,13 @@ constexpr const char* kSweepHelp =
     "--out writes every row: FILE.csv at the end, FILE.jsonl as they come, so that --resume can "
     "go\n"
     "on where a sweep was stopped (also with longer lists); finished files have the rows in the\n"
-    "order of the points. The exit status is 1 when no point fits.\n"
+    "order of the points. The exit status is 1 when no point fits, 2 when all are\n"
+    "bad input.\n"
+    "\n"
+    "Started by mpirun or srun, the processes share the points: whoever is free takes the next,\n"
+    "and rank 0 writes one file, the same bytes as one process would. In a Slurm array, --part "
+    "K/N\n"
+    "takes every N-th point; --resume of all their files puts them together.\n"
     "\n"
     "Examples:\n"
     "  paceline sweep scenarios/llama3_8b_8_h100.yaml --over parallel.zero=0,1,2,3 \\\n"
@@ -59,7 +66,9 @@ struct SweepOptions {
   std::optional<std::string> seed;
   bool zip = false;
   int jobs = 0;  ///< 0: one for each core
-  std::string out, json, resume, report;
+  std::string part;
+  std::vector<std::string> resume;
+  std::string out, json, report;
 };
 
 std::string normalised(const SweepOptions& options) {
@@ -139,40 +148,81 @@ class SweepJournal {
   const reports::SweepHeader& header_;
 };
 
-/// Points of an earlier run first, then the others.
-std::vector<reports::SweepRow> compute_rows(const SweepOptions& options, const models::Sweep& sweep,
-                                            const reports::SweepHeader& header,
-                                            SweepJournal& journal,
-                                            std::vector<reports::SweepRow> rows) {
+/// "2/8": points 2, 10, 18, ... of a sweep that others do the rest of.
+struct SweepPart {
+  std::size_t first = 0, of = 1;
+};
+SweepPart parse_part(const std::string& text) {
+  if (text.empty()) return {};
+  const std::size_t slash = text.find('/');
+  const std::string where = "--part '" + text + "'";
+  if (slash == std::string::npos)
+    throw base::Error(where, "is no part", "K/N with K from 0 to N - 1: 2/8");
+  const auto of = base::parse_integer(text.substr(slash + 1), where, 1, 1'000'000);
+  return {static_cast<std::size_t>(base::parse_integer(text.substr(0, slash), where, 0, of - 1)),
+          static_cast<std::size_t>(of)};
+}
+
+/// Those without a row yet.
+std::vector<std::size_t> points_left(const SweepOptions& options, const models::Sweep& sweep,
+                                     const std::vector<reports::SweepRow>& rows) {
+  const SweepPart part = parse_part(options.part);
   std::vector<bool> done(sweep.points, false);
   for (const reports::SweepRow& row : rows) done[row.point] = true;
   std::vector<std::size_t> left;
-  for (std::size_t p = 0; p < sweep.points; ++p) {
+  for (std::size_t p = part.first; p < sweep.points; p += part.of) {
     if (!done[p]) left.push_back(p);
   }
+  return left;
+}
+
+/// Points of an earlier run first, then the others; on rank 0 all rows, on others none.
+std::vector<reports::SweepRow> compute_rows(const SweepOptions& options, const models::Sweep& sweep,
+                                            const reports::SweepHeader& header,
+                                            SweepJournal& journal,
+                                            const kernels::Communicator& ranks,
+                                            std::vector<reports::SweepRow> rows) {
+  const std::vector<std::size_t> left = from_first_rank(ranks, points_left(options, sweep, rows));
   sim::PredictOptions predict = find_engine(options.engine);
   predict.energy = true;
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  const int jobs = options.jobs > 0 ? options.jobs : std::max(cores, 1);
-  Progress progress("sweep", left.size());
+  const int cores = cores_of_rank(ranks);
+  const int jobs = options.jobs > 0 ? options.jobs : cores;
+  std::optional<Progress> progress;
+  if (ranks.rank() == 0) progress.emplace("sweep", left.size());
   const auto predict_one = [&](std::size_t point) {
     return reports::predict_point(sweep, point, predict);
   };
   const auto take = [&](reports::SweepRow row) {
     journal.add(row);
     rows.push_back(std::move(row));
-    progress.step();
+    progress->step();
   };
-  if (reports::run_points(sweep, header, left, jobs, predict_one, take)) return rows;
-  throw base::Error("interrupted", std::to_string(rows.size()) + " points are done");
+  if (ranks.size() == 1) {
+    if (reports::run_points(sweep, header, left, jobs, predict_one, take)) return rows;
+    throw base::Error("interrupted", std::to_string(rows.size()) + " points are done");
+  }
+  SharedSweep shared(ranks, [&](const std::string& lines) {
+    for (reports::SweepRow& row : reports::read_sweep_lines(lines, header)) take(std::move(row));
+  });
+  const auto give = [&](const reports::SweepRow& row) {
+    shared.give(reports::sweep_row_line(header, row));
+  };
+  const auto share = [&](std::size_t pieces) { return shared.source(pieces); };
+  std::function<void(reports::SweepRow)> to = take;
+  if (ranks.rank() > 0) to = give;
+  if (!reports::run_points(sweep, header, left, jobs, predict_one, to, share, ranks.size()))
+    throw base::Error("interrupted", std::to_string(rows.size()) + " points are done");
+  shared.finish();
+  return rows;
 }
 
 std::vector<reports::SweepRow> resumed_rows(const SweepOptions& options, const models::Sweep& sweep,
                                             const reports::SweepHeader& header) {
+  std::map<std::vector<std::string>, reports::SweepRow> known;
+  for (const std::string& file : options.resume)
+    known.merge(reports::read_sweep_rows(file, header));
   std::vector<reports::SweepRow> rows;
-  if (options.resume.empty()) return rows;
-  const auto known = reports::read_sweep_rows(options.resume, header);
-  for (std::size_t p = 0; p < sweep.points; ++p) {
+  for (std::size_t p = 0; p < sweep.points && !known.empty(); ++p) {
     const auto found = known.find(models::point_values(sweep, p));
     if (found == known.end()) continue;
     rows.push_back(found->second);
@@ -181,42 +231,78 @@ std::vector<reports::SweepRow> resumed_rows(const SweepOptions& options, const m
   return rows;
 }
 
-int run_sweep(const SweepOptions& options) {
+/// Everything of a sweep that can be wrong before it begins.
+struct PreparedSweep {
+  models::Sweep sweep;
+  reports::SweepHeader header;
+  std::vector<reports::SweepRow> rows;  ///< of an earlier run
+};
+PreparedSweep prepare(const SweepOptions& options, bool first) {
   check_out(options.out);
+  parse_part(options.part);
   if (!options.report.empty()) reports::require_report_library();
   const std::vector<std::string> objectives = reports::parse_objectives(options.pareto);
   const sim::PredictOptions predict = find_engine(options.engine);
   if (predict.engine == sim::Engine::Simgrid) sim::require_simgrid();  // and loads it once
-  const models::Sweep sweep = read_sweep(options);
-  reports::SweepHeader header = reports::make_sweep_header(sweep, predict, normalised(options));
-  header.pareto_of = objectives;
-  std::vector<reports::SweepRow> rows = resumed_rows(options, sweep, header);
+  PreparedSweep p{read_sweep(options), {}, {}};
+  p.header = reports::make_sweep_header(p.sweep, predict, normalised(options));
+  p.header.pareto_of = objectives;
+  if (first) p.rows = resumed_rows(options, p.sweep, p.header);
+  return p;
+}
+
+/// Where rows and answers go.
+struct SweepFiles {
+  std::optional<reports::OutputFile> out, json, page;
+};
+SweepFiles open_files(const SweepOptions& options) {
   Outputs outputs(options.scenario);
-  std::optional<reports::OutputFile> out = outputs.open(options.out);
-  std::optional<reports::OutputFile> json = outputs.open(options.json);
-  std::optional<reports::OutputFile> page = outputs.open(options.report);
-  std::optional<reports::OutputFile> no_journal;
-  SweepJournal journal(grows(options.out) ? out : no_journal, header);
-  journal.begin(rows);
-  rows = compute_rows(options, sweep, header, journal, std::move(rows));
-  const reports::SweepReport report = reports::make_sweep_report(header, std::move(rows));
-  if (out && grows(options.out)) {
-    if (out->replaces()) out.emplace(options.out);  // the finished one takes the journal's place
-    out->write(sweep_jsonl(report));
-  } else if (out) {
-    out->write(sweep_csv(report));
+  return {outputs.open(options.out), outputs.open(options.json), outputs.open(options.report)};
+}
+
+void write_files(const SweepOptions& options, const reports::SweepReport& report,
+                 SweepFiles& files) {
+  if (files.out && grows(options.out)) {
+    // The finished one takes the journal's place.
+    if (files.out->replaces()) files.out.emplace(options.out);
+    files.out->write(sweep_jsonl(report));
+  } else if (files.out) {
+    files.out->write(sweep_csv(report));
   }
-  if (json) json->write(sweep_json(report));
-  if (page) page->write(sweep_report(report));
-  for (auto* file : {&out, &json, &page}) {
+  if (files.json) files.json->write(sweep_json(report));
+  if (files.page) files.page->write(sweep_report(report));
+  for (auto* file : {&files.out, &files.json, &files.page}) {
     if (*file) (*file)->commit();
   }
+}
+
+int run_sweep(const SweepOptions& options) {
+  const kernels::Communicator ranks = sweep_ranks();
+  const bool first = ranks.rank() == 0;
+  PreparedSweep p;
+  std::optional<SweepFiles> files;
+  const auto begin = [&] {
+    p = prepare(options, first);
+    if (first) files.emplace(open_files(options));
+  };
+  // mpirun ends them once the rank that says what is wrong has ended.
+  if (!prepared_everywhere(ranks, begin)) return kDone;
+  std::optional<reports::OutputFile> no_journal;
+  SweepJournal journal(files && grows(options.out) ? files->out : no_journal, p.header);
+  journal.begin(p.rows);
+  auto rows = compute_rows(options, p.sweep, p.header, journal, ranks, std::move(p.rows));
+  if (!first) return kDone;
+  const reports::SweepReport report = reports::make_sweep_report(p.header, std::move(rows));
+  write_files(options, report, *files);
   if (options.json != "-" && options.report != "-")
     print(sweep_text(report, reports::terminal_style()));
-  const bool any = std::any_of(report.rows.begin(), report.rows.end(), [](const auto& row) {
-    return row.status == reports::PointStatus::Fits;
-  });
-  return any ? kDone : kAnswerIsNo;
+  const auto count = [&](reports::PointStatus status) {
+    return std::count_if(report.rows.begin(), report.rows.end(),
+                         [&](const auto& row) { return row.status == status; });
+  };
+  if (count(reports::PointStatus::Fits) > 0) return kDone;
+  const auto bad = count(reports::PointStatus::BadInput);
+  return bad == static_cast<std::ptrdiff_t>(report.rows.size()) ? kBadInput : kAnswerIsNo;
 }
 
 }  // namespace
@@ -252,8 +338,14 @@ void add_sweep(CLI::App& program, int& exit_code) {
   add_json_option(sweep, options->json);
   add_option(sweep, "--report", options->report, "also write one HTML page to read and send",
              {.value = "FILE"});
-  add_option(sweep, "--resume", options->resume, "take over the rows of such a FILE.jsonl",
-             {.value = "FILE"});
+  add_option(sweep, "--resume", options->resume,
+             "take over the rows of such a FILE.jsonl; may be\n"
+             "repeated",
+             {.value = "FILE", .one_each = true});
+  add_option(sweep, "--part", options->part,
+             "every N-th point from the K-th (from 0) on, and those\n"
+             "of --resume",
+             {.value = "K/N"});
   on_call(sweep, [options, &exit_code] { exit_code = run_sweep(*options); });
 }
 

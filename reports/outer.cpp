@@ -12,6 +12,7 @@ void write_outer(base::JsonWriter& json, const sim::OuterResult& o) {
   json.field("workers", o.workers).field("inner_steps", o.inner_steps);
   json.field("round_s", o.round_seconds).field("step_s", o.step_seconds);
   json.field("utilisation", o.utilisation).field("exposed_s", o.exposed_seconds);
+  if (o.codec_seconds > 0) json.field("codec_s", o.codec_seconds);
   json.field("sent_bytes", o.sent_bytes).field("tokens_per_s", o.tokens_per_s);
   json.field("data_parallel_tokens_per_s", o.data_parallel_tokens_per_s);
   json.field("data_parallel_step_s", o.data_parallel_step_seconds);
@@ -37,6 +38,7 @@ sim::OuterResult read_outer_result(base::Fields from) {
   o.step_seconds = from.number("step_s", 0, kAny);
   o.utilisation = from.number("utilisation", 0, kAny);
   o.exposed_seconds = from.number("exposed_s", -kAny, kAny);
+  if (from.has("codec_s")) o.codec_seconds = from.number("codec_s", 0, kAny);
   o.sent_bytes = from.number("sent_bytes", 0, kAny);
   o.tokens_per_s = from.number("tokens_per_s", 0, kAny);
   o.data_parallel_tokens_per_s = from.number("data_parallel_tokens_per_s", 0, kAny);
@@ -66,6 +68,8 @@ std::vector<std::string> outer_lines(const sim::OuterResult& o) {
           base::format_count(o.data_parallel_tokens_per_s) + " tokens/s",
       base::format_bytes(base::Bytes(o.sent_bytes)) + " sent by a worker in a round, " +
           base::format_seconds(base::Seconds(o.exposed_seconds)) + " waited for"};
+  if (o.codec_seconds > 0)
+    lines.back() += " (codecs take " + base::format_seconds(base::Seconds(o.codec_seconds)) + ")";
   if (o.data_parallel_billion_tokens > 0)
     lines.push_back("exchanging in every step costs " +
                     base::format_fixed(o.data_parallel_billion_tokens, 2) + " USD per 10^9 tokens");

@@ -42,6 +42,13 @@ void fill_row(SweepRow& row, const sim::Prediction& prediction) {
   row.tokens_per_s = result.tokens_per_s;
   row.mfu = result.mfu;
   row.hfu = result.hfu;
+  if (result.outer) {  // of all workers, exchanges included
+    row.devices *= result.outer->workers;
+    row.step_time = result.outer->step_seconds;
+    row.tokens_per_s = result.outer->tokens_per_s;
+    row.mfu *= result.outer->utilisation;
+    row.hfu *= result.outer->utilisation;
+  }
   for (const std::string& warning : result.warnings) {
     if (!warning.starts_with(kDoesNotFit)) row.warnings.push_back(warning);  // is the status
   }
@@ -127,8 +134,8 @@ std::size_t points_each(const SweepHeader& header, std::size_t points, int jobs)
 bool run_points(const models::Sweep& sweep, const SweepHeader& header,
                 const std::vector<std::size_t>& points, int jobs,
                 const std::function<SweepRow(std::size_t)>& predict,
-                const std::function<void(SweepRow)>& take) {
-  const auto run = [&](const std::vector<std::size_t>& list, std::size_t each,
+                const std::function<void(SweepRow)>& take, const ShareOut& share, int processes) {
+  const auto run = [&](const std::vector<std::size_t>& list, std::size_t each, bool shared,
                        const std::function<void(std::size_t, const std::string&)>& failed) {
     const auto work = [&](std::size_t i) {
       std::string lines;
@@ -143,14 +150,11 @@ bool run_points(const models::Sweep& sweep, const SweepHeader& header,
           failed(list[k], answer.failure);
         return;
       }
-      std::string_view rest = answer.text;
-      while (!rest.empty()) {
-        const std::size_t end = rest.find('\n');
-        take(read_sweep_row(rest.substr(0, end), "a process", header));
-        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-      }
+      for (SweepRow& row : read_sweep_lines(answer.text, header)) take(std::move(row));
     };
-    return base::run_in_children((list.size() + each - 1) / each, jobs, work, done);
+    const std::size_t pieces = (list.size() + each - 1) / each;
+    return shared ? base::run_in_children(share(pieces), jobs, work, done)
+                  : base::run_in_children(pieces, jobs, work, done);
   };
   const auto crashed = [&](std::size_t point, const std::string& failure) {
     SweepRow row = empty_row(sweep, point);
@@ -158,11 +162,12 @@ bool run_points(const models::Sweep& sweep, const SweepHeader& header,
     row.reason = failure;
     take(std::move(row));
   };
-  const std::size_t each = points_each(header, points.size(), jobs);
-  if (each == 1) return run(points, 1, crashed);
+  const bool shared = share != nullptr;
+  const std::size_t each = points_each(header, points.size(), jobs * processes);
+  if (each == 1) return run(points, 1, shared, crashed);
   std::vector<std::size_t> again;  // beside one that crashed: alone, to find out which
   const auto repeat = [&](std::size_t point, const std::string&) { again.push_back(point); };
-  return run(points, each, repeat) && run(again, 1, crashed);
+  return run(points, each, shared, repeat) && run(again, 1, false, crashed);
 }
 
 SweepReport make_sweep_report(SweepHeader header, std::vector<SweepRow> rows) {

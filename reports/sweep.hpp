@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/child_pool.hpp"
 #include "models/scenario/sweep.hpp"
 #include "reports/text_block.hpp"
 #include "sim/predict.hpp"
@@ -77,14 +78,20 @@ SweepHeader make_sweep_header(const models::Sweep& sweep, const sim::PredictOpti
 /// Predicts one point. Whatever is wrong with it is its status and reason.
 SweepRow predict_point(const models::Sweep& sweep, std::size_t point,
                        const sim::PredictOptions& options);
+/// Shares pieces of a sweep among processes that were started together: gets how many there are and
+/// gives where to take them from.
+using ShareOut = std::function<base::PieceSource(std::size_t pieces)>;
+
 /// `predict` for each of the points, in at most `jobs` (>= 1) processes at a time, a few points in
 /// each; `take` here for every row, in the order in which they come. Points of a process that
-/// crashes are tried again alone: one that crashes then is a row that says so. False, errors and
-/// signals as in base::run_in_children.
+/// crashes are tried again alone: one that crashes then is a row that says so. With `share`, those
+/// pieces that fall to this process; `processes`: of all that share. False, errors and signals as
+/// in base::run_in_children.
 bool run_points(const models::Sweep& sweep, const SweepHeader& header,
                 const std::vector<std::size_t>& points, int jobs,
                 const std::function<SweepRow(std::size_t)>& predict,
-                const std::function<void(SweepRow)>& take);
+                const std::function<void(SweepRow)>& take, const ShareOut& share = nullptr,
+                int processes = 1);
 
 /// Points that fit and that no other one beats in the objectives named; ascending. Points that lack
 /// one of them are not on it.
@@ -96,6 +103,8 @@ SweepReport make_sweep_report(SweepHeader header, std::vector<SweepRow> rows);
 std::string sweep_header_line(const SweepHeader& header);
 std::string sweep_row_line(const SweepHeader& header, const SweepRow& row);
 SweepRow read_sweep_row(std::string_view line, const std::string& where, const SweepHeader& header);
+/// Several lines of rows.
+std::vector<SweepRow> read_sweep_lines(std::string_view lines, const SweepHeader& header);
 std::string sweep_jsonl(const SweepReport& report);
 /// Rows of an earlier, perhaps unfinished file, by their values in the order of header.paths. Rows
 /// of other paths and crashed ones are left out, as is a last line that was cut short. base::Error

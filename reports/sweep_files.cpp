@@ -222,11 +222,21 @@ SweepRow read_sweep_row(std::string_view line, const std::string& where,
   return std::move(*row);
 }
 
+std::vector<SweepRow> read_sweep_lines(std::string_view lines, const SweepHeader& header) {
+  std::vector<SweepRow> rows;
+  while (!lines.empty()) {
+    const std::size_t end = lines.find('\n');
+    rows.push_back(read_sweep_row(lines.substr(0, end), "a process", header));
+    lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+  }
+  return rows;
+}
+
 std::string sweep_jsonl(const SweepReport& report) {
   std::string out = sweep_header_line(report.header);
   for (const SweepRow& row : report.rows) out += sweep_row_line(report.header, row);
   JsonWriter json(0);
-  json.begin_object().field("complete", true);
+  json.begin_object().field("complete", report.rows.size() == report.header.points);
   write_summary(json, report);
   json.end_object();
   return out + json.finish();

@@ -8,13 +8,16 @@ namespace {
 
 constexpr double kHour = 3600, kJoulesPerKwh = 3.6e6;
 
-/// Devices of each node group that the job uses, as many times as there are workers.
+/// Devices of each node group that the job uses. Workers stand side by side on the cluster, or have
+/// one each where `outer.bandwidth` joins them.
 std::vector<double> devices_used(const models::Scenario& s) {
+  const bool placed = s.outer && s.outer->bandwidth.value <= 0;
+  const std::int64_t workers = s.outer ? s.outer->workers : 1;
+  std::int64_t left = models::used_devices(s) * (placed ? workers : 1);
   std::vector<double> used;
-  std::int64_t left = models::used_devices(s);
   for (const models::NodeGroup& group : s.cluster.groups) {
     const std::int64_t devices = std::min<std::int64_t>(left, group.devices());
-    used.push_back(static_cast<double>(devices) * (s.outer ? s.outer->workers : 1));
+    used.push_back(static_cast<double>(devices * (placed ? 1 : workers)));
     left -= devices;
   }
   return used;
@@ -40,7 +43,7 @@ void add_money(const models::Scenario& s, Result& r) {
       static_cast<double>(s.batch.global) * static_cast<double>(s.batch.sequence) * workers;
   money.billion_tokens = money.step.total() / tokens * 1e9;
   if (r.outer) {
-    // The same energy: what devices draw while they wait is a small part of it.
+    if (usage.kwh) usage.kwh = r.outer->data_parallel_joules * workers / kJoulesPerKwh;
     const double slower = r.outer->data_parallel_step_seconds / seconds;
     for (double& hours : usage.device_hours) hours *= slower;
     usage.sent_bytes = r.outer->data_parallel_egress_bytes;

@@ -184,9 +184,15 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   if (scenario.outer) add_outer(scenario, p);
   if (options.energy) {
-    const double waits =
-        p.result.outer ? p.result.outer->exposed_seconds / p.result.outer->inner_steps : 0;
-    p.result.energy = energy_of(scenario, p.graph, p.timeline, steady(p.timeline), waits);
+    const auto with_waits = [&](double waits) {
+      return energy_of(scenario, p.graph, p.timeline, steady(p.timeline), waits);
+    };
+    auto& outer = p.result.outer;
+    p.result.energy = with_waits(outer ? outer->exposed_seconds / outer->inner_steps : 0);
+    if (outer && p.result.energy) {
+      const double waits = outer->data_parallel_step_seconds - p.result.step_time;
+      outer->data_parallel_joules = with_waits(std::max(0.0, waits))->step.middle;
+    }
   }
   add_money(scenario, p.result);
   add_outlook(scenario, p.result);

@@ -103,13 +103,15 @@ struct OuterResult {
   double round_seconds = 0;
   double step_seconds = 0;                ///< the same per inner step
   double utilisation = 0;                 ///< inner steps over all time
-  double exposed_seconds = 0;             ///< of a round, waited for
+  double exposed_seconds = 0;             ///< of a round, waited for or spent on codecs
+  double codec_seconds = 0;               ///< of a round, on a worker's compute stream
   double sent_bytes = 0;                  ///< by a worker in a round, one way
   double tokens_per_s = 0;                ///< of all workers
   double data_parallel_tokens_per_s = 0;  ///< of the same workers exchanging in every step
   /// Bytes that leave a worker, or its site where sites are known, in a step of all workers.
   double egress_bytes = 0, data_parallel_egress_bytes = 0;
   double data_parallel_step_seconds = 0;
+  double data_parallel_joules = 0;          ///< of a worker in such a step; 0: not known
   double data_parallel_billion_tokens = 0;  ///< USD; 0: no prices
   double missed = 0;  ///< share of the workers' rounds whose exchange did not take place
   std::vector<OuterLink> links;

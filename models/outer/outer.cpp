@@ -42,12 +42,17 @@ std::vector<double> read_slowness(base::Fields& fields, int workers) {
               "one for each of the " + std::to_string(workers) + " workers");
 }
 
+/// A name, or a map with the options beside it.
 void read_codec(base::Fields& fields, OuterChoice& outer) {
-  base::Fields codec = fields.map("codec");
-  outer.codec = &codec_named(codec.text("name"), codec.where("name"));
-  outer.codec_settings = read_codec_settings(*outer.codec, codec);
+  if (fields.at("codec").kind == base::Value::Kind::Scalar) {
+    outer.codec = &codec_named(fields.text("codec"), fields.where("codec"));
+  } else {
+    base::Fields codec = fields.map("codec");
+    outer.codec = &codec_named(codec.text("name"), codec.where("name"));
+    outer.codec_settings = read_codec_settings(*outer.codec, codec);
+    codec.done();
+  }
   outer.codec_settings.workers = outer.workers;
-  codec.done();
   if (fields.has("element_bits"))
     fields.fail("element_bits", "means nothing beside a codec", "leave one of them out");
 }

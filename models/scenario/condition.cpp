@@ -109,6 +109,11 @@ class ConditionReader {
     if (const auto* value = std::get_if<double>(&operand)) return *value;
     fail(base::quote(std::get<std::string>(operand)) + " is no number");
   }
+  double divisor() {
+    const double by = number(factor());
+    if (by == 0) fail("divides by 0");
+    return by;
+  }
   Operand sum() {
     Operand value = product();
     while (true) {
@@ -127,9 +132,9 @@ class ConditionReader {
       if (takes("*")) {
         value = number(value) * number(factor());
       } else if (takes("/")) {
-        value = number(value) / number(factor());
+        value = number(value) / divisor();
       } else if (takes("%")) {
-        value = std::fmod(number(value), number(factor()));
+        value = std::fmod(number(value), divisor());
       } else {
         return value;
       }

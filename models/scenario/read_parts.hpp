@@ -12,6 +12,8 @@ void read_recompute(base::Fields& fields, Scenario& scenario);
 /// Only where the scenario does not name one: the stack's, with a note where it gives way.
 void read_attention(base::Fields& fields, Scenario& scenario);
 GivenCosts read_costs(base::Fields fields);
+/// Says of rules of `compression` that nothing ever meets, as an assumption, and why.
+void note_idle_rules(Scenario& scenario);
 /// Where the keys that later steps complain about stand, below `prefix` of the document.
 void remember_places(const base::Document& document, const std::string& prefix,
                      const std::string& shown, Scenario& scenario);

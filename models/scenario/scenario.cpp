@@ -309,10 +309,14 @@ void add_assumptions(Scenario& s) {
     s.assumptions.push_back(
         "optimizer.cpu_rate not stated: 3.9e9 parameters/s a node, CPU-Adam on a DGX-2 (arXiv "
         "2101.06840, table 4)");
-  if (used_devices(s) < devices) {
-    s.assumptions.push_back("uses " + std::to_string(used_devices(s)) + " of the " +
-                            std::to_string(devices) + " devices of the cluster");
+  const bool side_by_side = s.outer && s.outer->bandwidth.value <= 0;
+  const int used = used_devices(s) * (side_by_side ? s.outer->workers : 1);
+  if (used < devices) {
+    s.assumptions.push_back((s.outer && !side_by_side ? "a worker uses " : "uses ") +
+                            std::to_string(used) + " of the " + std::to_string(devices) +
+                            " devices of the cluster");
   }
+  detail::note_idle_rules(s);
 }
 
 }  // namespace

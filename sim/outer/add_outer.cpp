@@ -71,6 +71,12 @@ void add_outer(const models::Scenario& s, Prediction& p) {
   step.seconds = p.result.step_time;
   step.layers = static_cast<int>(s.model.layers.size());
   step.parameters = static_cast<double>(models::total_parameters(s.model));
+  step.hidden = static_cast<double>(s.model.hidden);
+  step.devices = models::used_devices(s);
+  const models::KernelModel kernels =
+      models::kernel_model(s.cluster.groups.front().device, s.profiles.front(), s.stack,
+                           s.attention, s.model, s.precision);
+  step.kernels = &kernels;
   step.ready_seconds = std::min(last_backward(p), step.seconds);
   const double worker_tokens = p.result.tokens_per_s * step.seconds;
   models::OuterChoice choice = *s.outer;
@@ -89,6 +95,9 @@ void add_outer(const models::Scenario& s, Prediction& p) {
     p.result.run_seconds = s.run_tokens / outer.tokens_per_s;
     p.result.run_device_seconds = p.result.run_seconds * models::used_devices(s) * outer.workers;
   }
+  if (outer.codec_seconds > 0)
+    p.result.assumptions.push_back(
+        "every device of a worker encodes and decodes its share of what the worker exchanges");
   p.result.outer = outer;
 }
 

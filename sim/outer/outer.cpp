@@ -7,6 +7,7 @@
 
 #include "base/rng.hpp"
 #include "sim/engine/reference.hpp"
+#include "sim/outer/exchange.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -17,58 +18,6 @@ using models::OuterSync;
 
 OuterExchange exchange_of(const OuterChoice& outer, const OuterSync& sync) {
   return sync.pairs ? OuterExchange::Gossip : outer.exchange;
-}
-
-/// How often a byte crosses the busiest link, and messages that follow each other.
-struct Crossings {
-  double times = 1, messages = 1;
-};
-Crossings crossings(OuterExchange exchange, double workers, bool gathers) {
-  if (workers <= 1) return {0, 0};
-  const double reduced = gathers ? workers - 1 : 2 * (workers - 1) / workers;
-  const double passes = gathers ? 1 : 2;
-  switch (exchange) {
-    case OuterExchange::Ring:
-      return {reduced, passes * (workers - 1)};
-    case OuterExchange::Butterfly:
-      return {reduced, passes * std::ceil(std::log2(workers))};
-    case OuterExchange::Gossip:
-      return {1, 1};
-    case OuterExchange::Server:
-      return {workers, 2};
-    case OuterExchange::Once:
-      return {1, 0};
-  }
-  return {};
-}
-
-/// Bits of one element as it is sent. Codecs see the model as one square matrix: their wire is a
-/// share of it that hardly depends on the shape.
-double sent_bits(const OuterChoice& outer, double elements) {
-  if (outer.codec == nullptr) return outer.element_bits;
-  const double edge = std::sqrt(elements);
-  const models::CodecTensor tensor{edge, edge, 1, 4};
-  return 8 * outer.codec->encoded(outer.codec_settings, tensor).wire_bytes / elements;
-}
-
-/// Codes that cannot be added up go to everyone as they are.
-bool gathers(const OuterChoice& outer) {
-  if (outer.codec == nullptr) return false;
-  return outer.codec->encoded(outer.codec_settings, {64, 64, 1, 4}).sum ==
-         models::CodecSum::Gathered;
-}
-
-/// What one exchange takes on links of the workers' own, per byte of the model.
-ExchangeCost on_own_links(const OuterChoice& outer, OuterExchange exchange,
-                          const std::vector<bool>& there) {
-  const auto present = static_cast<double>(std::count(there.begin(), there.end(), true));
-  const Crossings c = crossings(exchange, present, gathers(outer));
-  ExchangeCost cost;
-  cost.seconds.assign(there.size(), c.times / outer.bandwidth.value);
-  cost.latency.assign(there.size(), c.messages * outer.latency.value);
-  cost.sent = exchange == OuterExchange::Server ? std::min(c.times, 1.0) : c.times;
-  cost.egress = cost.sent * present;
-  return cost;
 }
 
 /// Sums over the rounds so far.
@@ -92,7 +41,8 @@ class Rounds {
     syncs_ = outer.method->round(outer, step.layers);
     for (const OuterSync& sync : syncs_) {
       const double elements = sync.share * step.parameters / step.layers;
-      payloads_.push_back(elements * sent_bits(outer, step.parameters) / 8);
+      const OuterExchange kind = exchange_of(outer, sync);
+      codes_.push_back(outer_code(outer, step, kind, elements, outer.workers));
     }
     waits_.resize(graph_.lanes.size());
   }
@@ -107,6 +57,14 @@ class Rounds {
   }
   TaskGraph take() { return std::move(graph_); }
   const Traffic& traffic() const { return traffic_; }
+  /// Seconds of a round that codecs take on the compute stream of a worker.
+  double codec_seconds() const {
+    double sum = 0;
+    for (std::size_t i = 0; i < syncs_.size(); ++i)
+      sum += static_cast<double>(syncs_[i].layers.size()) *
+             (codes_[i].encode + codes_[i].decode + codes_[i].aside);
+    return sum;
+  }
 
  private:
   static constexpr std::uint16_t kCompute = 0, kExchange = 1;
@@ -220,16 +178,21 @@ class Rounds {
     done_ = std::max(done_, until);
   }
 
+  /// What the inner step of a number has to wait for, decoded.
   std::vector<TaskId> take_waits(std::size_t lane, std::int64_t step) {
     std::vector<TaskId> deps;
+    double decode = 0;
     auto& waits = waits_[lane];
     while (!waits.empty() && waits.begin()->first <= step) {
-      deps.push_back(waits.begin()->second);
+      deps.push_back(waits.begin()->second.exchange);
+      decode += waits.begin()->second.decode;
       waits.erase(waits.begin());
     }
     if (!worked_[lane] && latest_ != kNoTask) deps.push_back(latest_);  // back with the others
     worked_[lane] = true;
-    return deps;
+    if (decode <= 0) return deps;
+    compute(lane, decode, deps);
+    return {};
   }
 
   /// The step that ends with the syncs from number `first` on that share it.
@@ -242,14 +205,29 @@ class Rounds {
         compute(lane, step_.seconds - step_.ready_seconds, take_waits(lane, number));
     }
     std::vector<std::vector<TaskId>> ready(lanes);  // by lane: layer l's piece at L - 1 - l
-    const double piece = step_.ready_seconds / step_.layers;
+    std::size_t end = first;
+    while (end < syncs_.size() && syncs_[end].after == syncs_[first].after) ++end;
+    double aside = 0;
+    for (std::size_t i = first; i < end; ++i)
+      aside += static_cast<double>(syncs_[i].layers.size()) * codes_[i].aside;
     for (int l = step_.layers - 1; l >= 0; --l) {
+      const double piece = step_.ready_seconds / step_.layers + encode_seconds(first, end, l);
       for (std::size_t lane = 0; lane < lanes; ++lane)
         ready[lane].push_back(works_[lane] ? compute(lane, piece, {}) : kNoTask);
     }
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      if (works_[lane] && aside > 0) compute(lane, aside, {});
     done_ = number + 1;
-    for (std::size_t i = first; i < syncs_.size() && syncs_[i].after == syncs_[first].after; ++i)
-      send(round, i, ready);
+    for (std::size_t i = first; i < end; ++i) send(round, i, ready);
+  }
+  /// Of a layer, for the syncs with these numbers.
+  double encode_seconds(std::size_t first, std::size_t end, int layer) const {
+    double sum = 0;
+    for (std::size_t i = first; i < end; ++i) {
+      const std::vector<int>& layers = syncs_[i].layers;
+      if (std::binary_search(layers.begin(), layers.end(), layer)) sum += codes_[i].encode;
+    }
+    return sum;
   }
 
   void send(std::int64_t round, std::size_t index, const std::vector<std::vector<TaskId>>& ready) {
@@ -264,7 +242,7 @@ class Rounds {
       const bool end = layer + 1 == sync.layers.rend();
       const double tail = end ? 1 : 0;
       if (!pairs) {
-        send_to_all(ready, at, cost, payloads_[index], tail, last);
+        send_to_all(ready, at, cost, codes_[index].bytes, tail, last);
         continue;
       }
       for (std::size_t lane = 0; lane < lanes; ++lane) {
@@ -272,20 +250,21 @@ class Rounds {
         if (!there_[lane] || !there_[other]) continue;
         const TaskId both[] = {ready[lane][at], ready[other][at]};
         last[lane] =
-            exchange(lane, payloads_[index] * cost.seconds[w] + tail * cost.latency[w], both);
+            exchange(lane, codes_[index].bytes * cost.seconds[w] + tail * cost.latency[w], both);
       }
     }
     const std::int64_t before = round * outer_.inner_steps + sync.before;
+    const double decode = static_cast<double>(sync.layers.size()) * codes_[index].decode;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       traffic_.syncs += 1;
       if (last[lane] == kNoTask) {
         traffic_.missed += 1;
         continue;
       }
-      waits_[lane].emplace(before, last[lane]);
+      waits_[lane].emplace(before, Wait{last[lane], decode});
       latest_ = last[lane];
     }
-    count(cost, payloads_[index] * static_cast<double>(sync.layers.size()));
+    count(cost, codes_[index].bytes * static_cast<double>(sync.layers.size()));
   }
 
   /// One task for everyone there, who all take the same time; it stands on the first lane.
@@ -328,12 +307,16 @@ class Rounds {
     return graph_.add(task, deps);
   }
 
+  struct Wait {
+    TaskId exchange = kNoTask;
+    double decode = 0;
+  };
   const OuterChoice& outer_;
   const InnerStep& step_;
   TaskGraph graph_;
   std::vector<double> slowness_;  ///< by lane
   std::vector<OuterSync> syncs_;
-  std::vector<double> payloads_;  ///< by sync, bytes of a layer
+  std::vector<OuterCode> codes_;  ///< by sync, of a layer
   const Wan* wan_;
   const Wan* links_ = wan_;  ///< of the round
   Wan cut_;                  ///< where links are dead
@@ -343,8 +326,8 @@ class Rounds {
   TaskId latest_ = kNoTask;          ///< the last exchange of anyone
   ExchangeCost all_cost_, pair_cost_;
   Traffic traffic_;
-  std::int64_t done_ = 0;                                   ///< inner steps that have their tasks
-  std::vector<std::multimap<std::int64_t, TaskId>> waits_;  ///< by lane: step, what it waits for
+  std::int64_t done_ = 0;                                 ///< inner steps that have their tasks
+  std::vector<std::multimap<std::int64_t, Wait>> waits_;  ///< by lane, by the step that waits
 };
 
 }  // namespace
@@ -358,7 +341,8 @@ TaskGraph outer_graph(const OuterChoice& outer, const InnerStep& step, int round
 namespace {
 
 struct Simulated {
-  double end = 0;  ///< of the last inner step
+  double end = 0;    ///< of the last inner step
+  double codec = 0;  ///< s of a round
   Traffic traffic;
 };
 Simulated simulate_rounds(const OuterChoice& outer, const InnerStep& step, int rounds,
@@ -367,6 +351,7 @@ Simulated simulate_rounds(const OuterChoice& outer, const InnerStep& step, int r
   for (int round = 0; round < rounds; ++round) builder.add(round);
   Simulated s;
   s.traffic = builder.traffic();
+  s.codec = builder.codec_seconds();
   const TaskGraph graph = builder.take();
   const Timeline timeline = run_reference(graph);
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
@@ -422,6 +407,7 @@ OuterResult simulate_outer(const OuterChoice& outer, const InnerStep& step, cons
   constexpr double kRounding = 1e-9;  // of sums over rounds
   if (std::abs(result.exposed_seconds) < kRounding * result.round_seconds)
     result.exposed_seconds = 0;
+  result.codec_seconds = all.codec;
   result.sent_bytes = all.traffic.sent / rounds;
   result.egress_bytes = all.traffic.egress / rounds / outer.inner_steps;
   result.missed = all.traffic.syncs > 0 ? all.traffic.missed / all.traffic.syncs : 0;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/cost/kernel.hpp"
 #include "models/outer/outer.hpp"
 #include "sim/outer/wan.hpp"
 #include "sim/result.hpp"
@@ -20,6 +21,10 @@ struct InnerStep {
   double ready_seconds = 0;
   int layers = 1;
   double parameters = 0;  ///< elements that are exchanged
+  // For codecs of them.
+  double hidden = 0;                             ///< edge of their matrices; 0: one matrix
+  int devices = 1;                               ///< of a worker, which share the work
+  const models::KernelModel* kernels = nullptr;  ///< null: codecs take no time
 };
 
 /// Lanes are classes of workers that are alike; lane l of the graph stands for `members` of them.

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/config.hpp"
+#include "kernels/collective/mpi.hpp"
 #include "tests/e2e/run_program.hpp"
 
 using namespace paceline;
@@ -112,12 +113,16 @@ TEST_CASE("sweep: shared links in every point", "[cli][sweep]") {
 
 TEST_CASE("sweep: exit codes and messages", "[cli][sweep]") {
   CHECK(run_program("sweep " + kLlama8b + " --over batch.micro=32,64").exit_code == 1);
+  CHECK(run_program("sweep " + kLlama8b + " --over parallel.zero=4,5").exit_code == 2);
   const std::pair<std::string, const char*> cases[] = {
       {kLlama8b, "--over"},
       {kLlama8b + " --over parallel.tp", "is no path=a,b,c"},
       {kLlama8b + " --over parallel.tpp=1,2", "did you mean 'tp'?"},
       {kLlama8b + " --over parallel.tp=1,2 --over batch.micro=1 --zip", "equal length"},
       {kLlama8b + " --over parallel.tp=1,2 --jobs 0", "--jobs"},
+      {kLlama8b + " --over parallel.tp=1,2 --where 'tp/0 < 3'", "divides by 0"},
+      {kLlama8b + " --over parallel.tp=1,2 --json ''", "--json: is empty"},
+      {kLlama8b + " --over parallel.tp=1,2 --quiet --verbose", "excludes"},
       {kLlama8b + " --over parallel.tp=1,2 --out x.txt", "neither in .csv nor in .jsonl"},
       {kLlama8b + " --over parallel.tp=1,2 --out /no/such/folder/x.csv", "/no/such/folder"},
       {kLlama8b + " --over parallel.tp=1,2 --resume /no/such.jsonl", "no such file"},
@@ -140,4 +145,48 @@ TEST_CASE("sweep: without the SimGrid module the engine is missing", "[cli][swee
                 kLlama8b + " --over parallel.zero=2,3 --engine simgrid");
   CHECK(ran.exit_code == 3);
   CHECK(count_lines(ran.err) == 1);
+}
+
+namespace {
+
+const std::string kMpirun =
+    "mpirun $([ $(id -u) = 0 ] && echo --allow-run-as-root) --oversubscribe -q -np 3 ";
+}  // namespace
+
+TEST_CASE("sweep: processes under mpirun share the points, the file has the same bytes",
+          "[cli][sweep]") {
+  if (!kernels::mpi_available()) {
+    WARN("skipped: MPI is not installed");
+    return;
+  }
+  const std::string no_leaks = "export ASAN_OPTIONS=detect_leaks=0; ";  // of Open MPI's own
+  const Ran ran = run_shell(
+      no_leaks + kInFolder + "cd \"$d\" && " + sweep(kGrid + " --out one.jsonl >one.txt") + " && " +
+      kMpirun + sweep(kGrid + " --out all.jsonl --report all.html >all.txt") +
+      " && cmp one.jsonl all.jsonl && cmp one.txt all.txt && " +
+      // Of an earlier run, half; and what is wrong is said once.
+      "head -n 5 one.jsonl >half.jsonl && " + kMpirun +
+      sweep(kGrid + " --out again.jsonl --resume half.jsonl >/dev/null") +
+      " && cmp one.jsonl again.jsonl && ! " + kMpirun + sweep(kGrid + " --pareto time,love"));
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.err, Contains("'love'"));
+  CHECK(ran.err.find("'love'") == ran.err.rfind("'love'"));
+}
+
+TEST_CASE("sweep: parts of an array put together are the whole", "[cli][sweep]") {
+  const Ran ran = run_shell(
+      kInFolder + "cd \"$d\" && " + sweep(kGrid + " --out one.jsonl >/dev/null") +
+      " && for k in 0 1 2; do " + sweep(kGrid + " --part $k/3 --out p$k.jsonl >/dev/null; ") +
+      "done; tail -qn 1 p0.jsonl | cut -c 1-18 && " +
+      sweep(kGrid + " --resume p0.jsonl --resume p1.jsonl --resume p2.jsonl --out all.jsonl") +
+      " >/dev/null && cmp one.jsonl all.jsonl");
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.out == "{\"complete\": false\n");
+  for (const char* part : {"3/3", "1", "-1/2", "0/0", "x/2"}) {
+    CAPTURE(part);
+    const Ran bad = run_program("sweep " + kGrid + " --part " + part);
+    CHECK(bad.exit_code == 2);
+    CHECK(count_lines(bad.err) == 1);
+    CHECK_THAT(bad.err, Contains("--part"));
+  }
 }

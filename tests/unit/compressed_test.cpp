@@ -146,6 +146,28 @@ TEST_CASE("a run of two phases takes as long as both") {
             .run_seconds == Approx(1000 * coded.step_time));
 }
 
+TEST_CASE("a rule that nothing ever meets is said to be one, with the reason") {
+  const std::string layout =
+      "cluster: {preset: dgx-a100, nodes: 1}\nparallel: {tp: 2, dp: 4}\nbatch: {global: 16, micro: "
+      "1, "
+      "sequence: 512}\nrun: {tokens: 8192000}\n";  // 1000 steps
+  const auto said = [&](const std::string& rules) {
+    std::string all;
+    for (const std::string& a : predicted(layout + "compression: [" + rules + "]\n").assumptions)
+      if (a.starts_with("compression.")) all += a + "; ";
+    return all;
+  };
+  CHECK(said("{group: dp, codec: sign, steps: [1, 300]}, {group: dp, codec: int8}").empty());
+  CHECK(said("{group: cp, codec: int8}") == "compression.0 never holds: cp is 1; ");
+  CHECK(said("{group: dp, codec: sign, links: inter-node}") ==
+        "compression.0 never holds: the cluster is one node; ");
+  CHECK(said("{group: dp, codec: sign, steps: [1001]}") ==
+        "compression.0 never holds: the run ends with step 1000; ");
+  CHECK(said("{group: dp, codec: sign}, {group: tp, codec: int8}, {group: dp, codec: int8, layers: "
+             "[0, 1]}") ==
+        "compression.2 never holds: compression.0 comes first wherever it would hold; ");
+}
+
 TEST_CASE("rules that cannot hold are refused with what would") {
   using Catch::Contains;
   CHECK_THAT(refusal("compression: [{group: pd, codec: int8}]\n"), Contains("did you mean"));

@@ -316,3 +316,45 @@ TEST_CASE("a month of rounds of 64 workers of 8 kinds is a graph of moderate siz
   CHECK(graph.lanes.size() == 8);
   CHECK(graph.tasks.size() < 20 * 8 * 40);
 }
+
+TEST_CASE("codecs take time before and after an exchange, shared by the devices of a worker") {
+  models::KernelModel kernels;
+  kernels.stream = 1e12;
+  kernels.launch = 0;
+  InnerStep step{2, 1, 4, 1e9, 1024, 1, &kernels};
+  OuterChoice outer = choice("diloco", 2, 10);
+  outer.exchange = OuterExchange::Ring;
+  const OuterResult plain = simulate_outer(outer, step);
+  CHECK(plain.codec_seconds == 0);
+  outer.codec = &models::codec_named("int8", "");
+  const OuterResult coded = simulate_outer(outer, step);
+  // Encoded, decoded in parts, their sum encoded and decoded: 2.5 encodings and two decodings of
+  // four bytes in and one out, or the other way round; scales are small.
+  CHECK(coded.codec_seconds > 3 * 5e9 / 1e12);
+  CHECK(coded.codec_seconds < 8 * 5e9 / 1e12);
+  CHECK(coded.exposed_seconds > coded.codec_seconds);
+  CHECK(coded.sent_bytes == Approx(plain.sent_bytes / 2).epsilon(0.01));
+  step.kernels = nullptr;
+  const OuterResult for_nothing = simulate_outer(outer, step);
+  CHECK(coded.round_seconds - for_nothing.round_seconds ==
+        Approx(coded.codec_seconds).epsilon(0.2));
+  step.kernels = &kernels;
+  step.devices = 8;
+  CHECK(simulate_outer(outer, step).codec_seconds == Approx(coded.codec_seconds / 8));
+  // Beside the next round the exchange is hidden, its codecs are not.
+  outer.method = &base::find(models::outer_methods(), "dilocox");
+  outer.bandwidth = base::BytesPerSecond(1e12);
+  const OuterResult hidden = simulate_outer(outer, step);
+  CHECK(hidden.exposed_seconds == Approx(hidden.codec_seconds));
+}
+
+TEST_CASE("thin factors of what workers exchange are as wide as the model") {
+  OuterChoice outer = choice("diloco", 2, 10);
+  outer.codec = &models::codec_named("power-sgd", "");
+  outer.codec_settings.rank = 32;
+  outer.codec_settings.values = models::Precision::Bf16;
+  InnerStep step{2, 1, 4, 1e9, 4096, 1, nullptr};
+  // Two factors of 32 columns for each matrix of 4096 x 4096.
+  const double share = 2 * 32 / 4096.0;
+  CHECK(simulate_outer(outer, step).sent_bytes == Approx(1e9 * share * 2));
+}
