@@ -40,7 +40,8 @@ std::size_t prefix_bytes(std::string_view text, int width) {
 
 TextStyle terminal_style() {
   TextStyle style;
-  if (isatty(STDOUT_FILENO) == 0) return style;
+  // mpirun gives its ranks a terminal, wherever its own output goes.
+  if (isatty(STDOUT_FILENO) == 0 || !environment("OMPI_COMM_WORLD_RANK").empty()) return style;
   style.colour = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   style.blocks = utf8_locale();
   return style;

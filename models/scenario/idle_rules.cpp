@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "models/scenario/read_parts.hpp"
 
 namespace paceline::models::detail {
 namespace {
-
-int degree_of(const Scenario& s, const std::string& group) {
-  const Parallel& p = s.parallel;
-  const std::map<std::string, int> degrees{
-      {"tp", p.tp}, {"pp", p.pp}, {"cp", p.cp}, {"ep", p.ep}, {"dp", p.dp}};
-  return degrees.at(group);
-}
 
 /// Whether whatever the second holds for, the first does too.
 bool covers(const CompressionRule& first, const CompressionRule& second) {
@@ -28,8 +19,6 @@ bool covers(const CompressionRule& first, const CompressionRule& second) {
 /// Why the rule of this number never holds; "": it may.
 std::string why_idle(const Scenario& s, std::size_t number) {
   const CompressionRule& rule = s.compression[number];
-  if (s.modules.empty() && degree_of(s, rule.group) <= 1)
-    return rule.group + " is " + std::to_string(degree_of(s, rule.group));
   if (rule.links == CompressedLinks::InterNode && s.cluster.groups.size() == 1 &&
       s.cluster.groups.front().nodes == 1)
     return "the cluster is one node";

@@ -336,8 +336,10 @@ TEST_CASE("codecs take time before and after an exchange, shared by the devices 
   CHECK(coded.sent_bytes == Approx(plain.sent_bytes / 2).epsilon(0.01));
   step.kernels = nullptr;
   const OuterResult for_nothing = simulate_outer(outer, step);
-  CHECK(coded.round_seconds - for_nothing.round_seconds ==
-        Approx(coded.codec_seconds).epsilon(0.2));
+  // Later layers are encoded beside the exchange of earlier ones: decoding delays, encoding less.
+  const double delay = coded.round_seconds - for_nothing.round_seconds;
+  CHECK(delay > 0.5 * coded.codec_seconds);
+  CHECK(delay <= coded.codec_seconds * (1 + 1e-9));
   step.kernels = &kernels;
   step.devices = 8;
   CHECK(simulate_outer(outer, step).codec_seconds == Approx(coded.codec_seconds / 8));
