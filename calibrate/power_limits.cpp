@@ -68,18 +68,13 @@ PowerRow carried(const ClockPower& device, double clock_bound, double host, cons
   return {cap, top.seconds * here.seconds / there.seconds, top.watts * here.watts / there.watts};
 }
 
-/// Constants all works of all GPUs share: device, clock_bound, host.
-struct Common {
-  ClockPower device;
-  double clock_bound = 0, host = 0;
-};
-Common common_of(const std::vector<double>& p) {
+CommonPower common_of(const std::vector<double>& p) {
   return {device_of(p), kClockBound.at(p[3]), kHost.at(p[4])};
 }
 
-Common fit_common(const std::vector<PowerSeries>& all) {
+CommonPower fit_common(const std::vector<PowerSeries>& all) {
   const auto residuals = [&](const std::vector<double>& p) {
-    const Common c = common_of(p);
+    const CommonPower c = common_of(p);
     std::vector<double> r;
     for (const PowerSeries& s : all) {
       for (std::size_t i = 0; i + 1 < s.rows.size(); ++i) {
@@ -102,7 +97,7 @@ PowerRow unscaled(const PowerRow& row, const PowerRow& top) {
 
 /// `own` are the scaled forms of the series of one GPU, `tops` their rows under the highest cap.
 void add_gpu(std::vector<PowerPoint>& points, const std::vector<PowerSeries>& own,
-             const std::vector<PowerRow>& tops, const Common& common) {
+             const std::vector<PowerRow>& tops, const CommonPower& common) {
   const PowerFit fit = fit_power(own);
   for (std::size_t i = 0; i < own.size(); ++i) {
     for (const PowerRow& row : own[i].rows) {
@@ -163,6 +158,13 @@ PowerFit fit_power(const std::vector<PowerSeries>& series) {
   for (std::size_t i = 0; i < series.size(); ++i)
     result.works.push_back(work_of(fit.parameters, i));
   return result;
+}
+
+CommonPower common_power(const std::vector<PowerSeries>& all) {
+  std::vector<PowerSeries> felt;
+  for (const PowerSeries& s : all)
+    if (feels_caps(s)) felt.push_back(scaled(s));
+  return fit_common(felt);
 }
 
 std::vector<PowerPoint> predict_power_limits(const std::vector<PowerSeries>& all) {

@@ -33,6 +33,13 @@ struct PowerFit {
 };
 PowerFit fit_power(const std::vector<PowerSeries>& series);
 
+/// Constants that all works on all GPUs share, powers in shares of the highest cap.
+struct CommonPower {
+  models::ClockPower device;
+  double clock_bound = 0, host = 0;
+};
+CommonPower common_power(const std::vector<PowerSeries>& all);
+
 /// One row of the sweep and what the law says to it.
 struct PowerPoint {
   std::string gpu, work;

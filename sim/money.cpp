@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/run_outlook.hpp"
+
 namespace paceline::sim {
 namespace {
 
@@ -36,7 +38,13 @@ void add_money(const models::Scenario& s, Result& r) {
   for (double& hours : usage.device_hours) hours *= seconds / kHour;
   if (r.energy) usage.kwh = r.energy->step.middle * workers / kJoulesPerKwh;
   if (r.outer) usage.sent_bytes = r.outer->egress_bytes;
+  if (s.prices->keeps > 0) {
+    // Storage is paid for in the hours in which the run rests, too.
+    const double hours = seconds / kHour * models::kHoursOfDay / s.prices->hours.length();
+    usage.stored_byte_hours = s.prices->keeps * saved_bytes(s) * hours;
+  }
   Money money;
+  money.hours_a_day = s.prices->hours.length();
   money.step = models::cost_of(*s.prices, usage);
   money.sources = s.prices->sources;
   const double tokens =

@@ -19,6 +19,7 @@
 #include "sim/money.hpp"
 #include "sim/outer/add_outer.hpp"
 #include "sim/phases.hpp"
+#include "sim/power_limit.hpp"
 #include "sim/run_outlook.hpp"
 #include "sim/samples.hpp"
 #include "sim/steady.hpp"
@@ -97,6 +98,12 @@ EngineOptions engine_options(const models::Scenario& scenario) {
 Prediction predict(const models::Scenario& scenario, const PredictOptions& options) {
   if (scenario.choose_recompute || scenario.choose_offload)
     return predict(choose_memory(scenario), options);
+  if (scenario.power && scenario.power->cap) return predict(under_power_cap(scenario), options);
+  if (scenario.power && scenario.power->slack &&
+      (options.engine != Engine::Reference || repeats(scenario)))
+    throw base::Error(models::where(scenario, "power"),
+                      "slack is known of single steps on the reference engine",
+                      "a schedule that flushes, and --engine reference; or leave slack out");
   if (scenario.jitter && options.engine != Engine::Reference) {
     throw base::Error(models::where(scenario, "jitter"),
                       "only the reference engine repeats steps with jitter",
@@ -189,6 +196,8 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
     };
     auto& outer = p.result.outer;
     p.result.energy = with_waits(outer ? outer->exposed_seconds / outer->inner_steps : 0);
+    if (p.result.energy && scenario.power && scenario.power->slack)
+      p.result.energy->slack = slack_clocks(scenario, p.graph, engine);
     if (outer && p.result.energy) {
       const double waits = outer->data_parallel_step_seconds - p.result.step_time;
       outer->data_parallel_joules = with_waits(std::max(0.0, waits))->step.middle;

@@ -74,11 +74,18 @@ struct ForeignDone {
 /// Of one step over all ranks (of a worker, its share of the waits for exchanges included), J,
 /// without the building's share. Low and high: all ranges of power
 /// at their low or high end.
+/// What clocks that leave the step its length save.
+struct SlackClocks {
+  std::vector<double> clock;   ///< by lane: mean share of the highest, over its passes
+  models::PowerRange saved{};  ///< J of a step, of all devices
+};
+
 struct Energy {
   models::PowerRange step{};                                         ///< devices and hosts
   models::PowerRange host{};                                         ///< of it, the hosts
   std::array<models::PowerRange, models::kPowerClasses> by_class{};  ///< of it, devices
-  std::vector<double> watts;  ///< by lane: mean power of one of its devices
+  std::vector<double> watts;         ///< by lane: mean power of one of its devices
+  std::optional<SlackClocks> slack;  ///< where the scenario asks; not in the numbers above
 };
 
 /// USD. Carbon in kg, of energy with the building's share.
@@ -86,6 +93,7 @@ struct Money {
   models::Cost step;
   double billion_tokens = 0;  ///< of 10^9 tokens
   double run = 0;             ///< of run_tokens; 0 where they are not given
+  double hours_a_day = 24;    ///< in which the run works
   std::vector<std::string> sources;
 };
 

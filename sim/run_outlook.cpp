@@ -15,16 +15,6 @@ using models::CheckpointMode;
 using models::FailureSettings;
 using models::Scenario;
 
-/// Of all parameters of the model, once: weights, master weights and moments.
-double saved_bytes(const Scenario& s) {
-  const models::StateBytes bytes = models::state_bytes(s);
-  double parameters = 0;
-  if (s.modules.empty()) parameters = static_cast<double>(models::total_parameters(s.model, true));
-  for (const models::Module& module : s.modules)
-    parameters += static_cast<double>(models::total_parameters(module.view->model, true));
-  return parameters * (bytes.weight + bytes.optimizer);
-}
-
 /// Until every device's share is in its host.
 double to_hosts(const Scenario& s, double bytes) {
   double slowest = 0;
@@ -59,6 +49,15 @@ double joint_mtbf(const std::vector<FailureProcess>& failures) {
 }
 
 }  // namespace
+
+double saved_bytes(const Scenario& s) {
+  const models::StateBytes bytes = models::state_bytes(s);
+  double parameters = 0;
+  if (s.modules.empty()) parameters = static_cast<double>(models::total_parameters(s.model, true));
+  for (const models::Module& module : s.modules)
+    parameters += static_cast<double>(models::total_parameters(module.view->model, true));
+  return parameters * (bytes.weight + bytes.optimizer);
+}
 
 void add_outlook(const Scenario& s, Result& r) {
   if (!s.failures) return;

@@ -59,11 +59,12 @@ const AttentionCurve* attention_curve(const Profile& profile, std::string_view k
 
 /// No attention kernel is faster than large products on the same device: of a curve that is
 /// borrowed from a larger one, the share that is left.
-double borrowed_share(const KernelModel& k, Precision precision) {
+double borrowed_share(const KernelModel& k, Precision precision, double clock) {
   double fastest = 0;
   for (const AttentionPoint& point : k.attention->points)
     fastest = std::max({fastest, point.forward.value, point.backward.value});
-  const double products = k.matrix[static_cast<std::size_t>(precision)].rate * k.multiprocessors;
+  const double products =
+      k.matrix[static_cast<std::size_t>(precision)].rate * k.multiprocessors / clock;
   return products > 0 ? std::min(1.0, products / fastest) : 1;
 }
 
@@ -75,7 +76,8 @@ KernelModel kernel_model(const Device& device, const Profile& profile, const Sta
   k.multiprocessors = device.multiprocessors;
   k.tile = profile.gemm_tile;
   for (std::size_t p = 0; p < k.matrix.size(); ++p) {
-    const double rate = device.matrix_rate[p].value * profile.gemm[p].sustained * stack.sustained;
+    const double rate =
+        device.matrix_rate[p].value * device.clock * profile.gemm[p].sustained * stack.sustained;
     k.matrix[p].rate = rate / k.multiprocessors;
     k.matrix[p].prologue_k = profile.gemm[p].wave_overhead.value * k.matrix[p].rate /
                              (2 * kReferenceTile * k.tile * k.tile);
@@ -88,7 +90,8 @@ KernelModel kernel_model(const Device& device, const Profile& profile, const Sta
   k.launch = profile.launch.value;
   k.elementwise = stack.elementwise;
   k.attention_factor = stack.attention_factor;
-  if (stack.measured_kernels) k.curves = profile.kernels;
+  // Curves of single kernels hold for the clock they were measured at.
+  if (stack.measured_kernels && device.clock >= 1) k.curves = profile.kernels;
   if (stores_scores(attention)) return k;
   const int head_dim =
       model.kinds.empty() ? 128 : static_cast<int>(model.kinds[0].attention.head_dim);
@@ -101,7 +104,8 @@ KernelModel kernel_model(const Device& device, const Profile& profile, const Sta
                           " in " + std::string(to_text(own)),
                       "one of " + attention_kernels(profile));
   }
-  if (profile.device != device.name) k.attention_factor *= borrowed_share(k, own);
+  if (profile.device != device.name) k.attention_factor *= borrowed_share(k, own, device.clock);
+  k.attention_factor *= device.clock;
   return k;
 }
 

@@ -2,6 +2,7 @@
 #include "models/energy/power.hpp"
 
 #include "base/error.hpp"
+#include "models/energy/power_cap.hpp"
 
 namespace paceline::models {
 
@@ -17,7 +18,10 @@ PowerRange device_power(const Device& device, PowerClass power) {
     return {device.idle->value, device.idle->value, device.idle->value};
   const PowerRange& share = kPowerShares[static_cast<std::size_t>(power)];
   const double tdp = device.tdp->value;
-  return {share.low * tdp, share.middle * tdp, share.high * tdp};
+  const auto watts = [&](double part) {
+    return power == PowerClass::Idle ? part * tdp : power_at_clock(tdp, part * tdp, device.clock);
+  };
+  return {watts(share.low), watts(share.middle), watts(share.high)};
 }
 
 PowerRange host_power(const NodeGroup& node) {

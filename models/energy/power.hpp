@@ -27,7 +27,8 @@ constexpr std::array<PowerRange, kPowerClasses> kPowerShares{
 /// Processors, memory, network cards and fans of a node of eight devices, W.
 constexpr PowerRange kHostWatts{1500, 2250, 3000};
 
-/// Watts of a device in a class; the idle power of its data sheet takes the place of the range.
+/// Watts of a device in a class at its clock (power_cap.hpp); the idle power of its data sheet
+/// takes the place of the range.
 PowerRange device_power(const Device& device, PowerClass power);
 
 /// Of the rest of a node, in proportion to its devices.

@@ -33,13 +33,31 @@ double corner(double memory, double clock) {
   return std::pow(std::pow(memory, 4) + std::pow(clock, 4), 0.25);
 }
 
+ClockPower of_tdp(double tdp) {
+  return {kClockShares.still * tdp, kClockShares.floor, kClockShares.low * tdp};
+}
+
 }  // namespace
+
+double power_at_clock(double tdp, double busy, double clock) {
+  ClockPower device = of_tdp(tdp);
+  device.still = std::min(device.still, busy);
+  return power_at(device, busy, clock);
+}
+
+double clock_under_cap(double tdp, double busy, double cap) {
+  return clock_under(of_tdp(tdp), busy, cap);
+}
+
+double stretch_at_clock(double clock_bound, double clock) {
+  return corner(1 - clock_bound, clock_bound / clock) / corner(1 - clock_bound, clock_bound);
+}
 
 Capped under_cap(const ClockPower& device, const CappedWork& work, base::Watts cap) {
   Capped result;
   result.clock = clock_under(device, work.busy, cap.value);
   const double k = work.clock_bound;
-  const double stretch = corner(1 - k, k / result.clock) / corner(1 - k, k);
+  const double stretch = stretch_at_clock(k, result.clock);
   const double host = work.host, busy = (1 - work.host) * stretch;
   result.seconds = work.seconds * (host + busy);
   result.watts =

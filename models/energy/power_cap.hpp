@@ -15,6 +15,17 @@ struct ClockPower {
   double low = 0;    ///< W, mean power while the device waits for its host
 };
 
+/// Shares of the highest cap that 20 trainings on V100, A40, P100 and RTX 6000 have in common
+/// (`paceline validate power`); nothing newer was measured. A test fits them again.
+inline constexpr ClockPower kClockShares{0.276, 0.743, 0.162};
+
+/// Power at a clock of kernels that draw `busy` W at the highest one, on a device of this TDP.
+double power_at_clock(double tdp, double busy, double clock);
+/// The highest clock at which they draw at most the cap.
+double clock_under_cap(double tdp, double busy, double cap);
+/// Time of kernels over that at the highest clock; `clock_bound`: their share that follows it.
+double stretch_at_clock(double clock_bound, double clock);
+
 /// Work as it runs without a cap.
 struct CappedWork {
   double seconds = 1;

@@ -47,6 +47,7 @@ struct Device {
   base::BytesPerSecond host_bandwidth;  ///< PCIe or C2C to the host
   std::optional<base::Watts> tdp;       ///< absent: unknown
   std::optional<base::Watts> idle;      ///< absent: unknown
+  double clock = 1;                     ///< share of the highest at which it runs
   /// Kernels beside communication kernels take this many times as long: those hold multiprocessors
   /// and memory bandwidth.
   double overlap_slowdown = kOverlapSlowdown;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/message.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "models/money/provider.hpp"
 
@@ -64,6 +65,8 @@ void take_provider(base::Fields& run, const Cluster& cluster, bool rents, Prices
   note(p, "pue", source_of(provider, "pue"));
   p.egress = provider.egress.region;
   note(p, "egress", source_of(provider, "egress.region"));
+  p.storage = provider.storage;
+  note(p, "storage", source_of(provider, "storage"));
   if (p.region.empty()) return;
   const Region& region = find_region(provider, p.region, run.where("region"));
   p.electricity = region.electricity;
@@ -81,7 +84,14 @@ void read_own(base::Fields& fields, const Cluster& cluster, Prices& p) {
   std::optional<double> hour;
   own("device_hour", "USD/h", hour);
   if (hour) p.device_hour.assign(cluster.groups.size(), *hour);
-  own("electricity", "USD/kWh", p.electricity);
+  if (fields.has("electricity")) {
+    const std::vector<Tariff> tariffs = read_tariffs(fields);
+    p.electricity = mean_price(tariffs, p.hours);
+    p.sources.push_back("electricity " + base::shortest(*p.electricity) + " USD/kWh" +
+                        (tariffs.size() > 1 ? ", mean of the hours it is used" : "") +
+                        ": the scenario");
+  }
+  own("storage", "USD/GB-month", p.storage);
   own("egress", "USD/GB", p.egress);
   own("carbon", "kg/kWh", p.carbon);
   if (fields.has("pue")) {
@@ -100,6 +110,16 @@ void read_kind(base::Fields& run, Prices& p) {
   p.region = run.text("region", "");
   if (!p.region.empty() && p.provider.empty())
     run.fail("region", "has no provider", "run.provider: `paceline list providers` names them");
+  if (run.has("hours")) p.hours = read_working_hours(run);
+  p.keeps = run.number("checkpoints", 0, 1e6, 0.0);
+}
+
+/// What means nothing without a price.
+void refuse_without_prices(base::Fields& run) {
+  if (run.has("region"))
+    run.fail("region", "has no provider", "run.provider: `paceline list providers` names them");
+  for (const char* key : {"hours", "checkpoints"})
+    if (run.has(key)) run.fail(key, "means nothing without prices", "run.provider, or prices");
 }
 
 }  // namespace
@@ -108,8 +128,7 @@ std::optional<Prices> read_prices(base::Fields* run, base::Fields* prices, const
                                   std::vector<std::string>& notes) {
   const bool asked = run != nullptr && (run->has("price") || run->has("provider"));
   if (!asked && prices == nullptr) {
-    if (run != nullptr && run->has("region"))
-      run->fail("region", "has no provider", "run.provider: `paceline list providers` names them");
+    if (run != nullptr) refuse_without_prices(*run);
     return std::nullopt;
   }
   Prices p;
@@ -147,6 +166,10 @@ Cost cost_of(const Prices& prices, const Usage& usage) {
   }
   if (prices.egress && usage.sent_bytes > 0)
     cost.parts.emplace_back("egress", *prices.egress * usage.sent_bytes / 1e9);
+  constexpr double kHoursOfMonth = 730.5;  // a twelfth of 365.25 days
+  if (prices.storage && usage.stored_byte_hours > 0)
+    cost.parts.emplace_back("storage",
+                            *prices.storage * usage.stored_byte_hours / 1e9 / kHoursOfMonth);
   return cost;
 }
 

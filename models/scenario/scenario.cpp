@@ -384,6 +384,10 @@ Scenario read_scenario(const base::Document& document) {
     if (fields.has("outer"))
       fields.fail("failures", "do not go with outer", "its outages say when workers are away");
   }
+  if (fields.has("power")) {
+    s.power = read_power(fields.map("power"), s.cluster);
+    for (NodeGroup& group : s.cluster.groups) group.device.clock = s.power->clock;
+  }
   check_precision(fields, s);
   detail::remember_places(document, "", "", s);
   if (modules) detail::read_modules(*modules, document, folder_of(document.file), s);

@@ -18,6 +18,7 @@
 #include "models/scenario/jitter.hpp"
 #include "models/scenario/moe.hpp"
 #include "models/scenario/offload.hpp"
+#include "models/scenario/power_choice.hpp"
 #include "models/scenario/schedule_choice.hpp"
 #include "models/scenario/stack.hpp"
 #include "models/workload/model.hpp"
@@ -190,6 +191,7 @@ struct Scenario {
   std::optional<Prices> prices;      ///< nothing: no cost is said
   double run_tokens = 0;             ///< tokens of the whole run; 0 = not asked
   std::optional<FailureSettings> failures;  ///< nothing: the run is told without
+  std::optional<PowerChoice> power;         ///< nothing: as fast as devices go
   std::vector<Module> modules;              ///< empty: the model is one
   bool frozen = false;  ///< no gradients of its weights, no optimizer (a module's view)
   std::vector<std::string> assumptions;

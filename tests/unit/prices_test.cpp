@@ -67,3 +67,38 @@ TEST_CASE("questions without a price are refused with the way out") {
   CHECK_THROWS_AS(prices_of("prices: {device_hour: 2}"), base::Error);
   CHECK_THROWS_AS(prices_of("prices: {electricty: 2 USD/kWh}"), base::Error);
 }
+
+TEST_CASE("electricity by hours costs the mean of the hours in which the run works") {
+  const std::string day =
+      "prices: {electricity: [{hours: [22, 6], price: 0.06 USD/kWh}, {hours: [6, 22], price: 0.15 "
+      "USD/kWh}]}";
+  CHECK(prices_of(day)->electricity == Approx((8 * 0.06 + 16 * 0.15) / 24));
+  CHECK(prices_of("run: {price: owned, hours: [22, 6]}\n" + day)->electricity == Approx(0.06));
+  CHECK(prices_of("run: {price: owned, hours: [20, 0]}\n" + day)->electricity ==
+        Approx((2 * 0.15 + 2 * 0.06) / 4));
+  CHECK(prices_of("run: {price: owned, hours: [4, 8]}\n" + day)->electricity ==
+        Approx((2 * 0.15 + 2 * 0.06) / 4));
+  using Catch::Contains;
+  CHECK_THROWS_WITH(prices_of("run: {hours: [22, 6]}"), Contains("without prices"));
+  CHECK_THROWS_WITH(prices_of("run: {price: owned, hours: [7, 7]}\n" + day), Contains("no time"));
+  CHECK_THROWS_WITH(prices_of("run: {price: owned, hours: [7]}\n" + day), Contains("1 numbers"));
+  CHECK_THROWS_WITH(prices_of("run: {price: owned, hours: [7, 25]}\n" + day), Contains("25"));
+  CHECK_THROWS_WITH(prices_of("prices: {electricity: [{hours: [0, 20], price: 0.1 USD/kWh}]}"),
+                    Contains("20 h of the day"));
+  CHECK_THROWS_WITH(
+      prices_of("prices: {electricity: [{hours: [0, 20], price: 0.1 USD/kWh}, {hours: "
+                "[19, 24], price: 0.1 USD/kWh}]}"),
+      Contains("overlap") && Contains("s.yaml:1:"));
+  CHECK_THROWS_WITH(prices_of("prices: {electricity: [{hours: [0, 24], price: -0.1 USD/kWh}]}"),
+                    Contains("-0.1"));
+}
+
+TEST_CASE("checkpoints in storage cost their bytes by the month") {
+  const auto p =
+      prices_of("run: {price: owned, checkpoints: 3}\nprices: {storage: 0.02 USD/GB-month}");
+  REQUIRE(p);
+  CHECK(p->keeps == 3);
+  Usage usage{{1}, std::nullopt, 0};
+  usage.stored_byte_hours = 5e9 * 730.5;
+  CHECK(cost_of(*p, usage).total() == Approx(5 * 0.02));
+}
