@@ -22,6 +22,7 @@
 #include "cli/scenario_options.hpp"
 #include "kernels/check_all.hpp"
 #include "kernels/collective/world.hpp"
+#include "kernels/library.hpp"
 #include "kernels/measure.hpp"
 #include "models/workload/kernel_calls.hpp"
 
@@ -75,6 +76,26 @@ kernels::Shape shape_of(const kernels::Operation& operation, const models::Kerne
   return shape;
 }
 
+/// What could measure the call: its kernel, and this program's own that does the same.
+std::vector<BenchCase> cases_of(const models::KernelCall& call,
+                                const std::vector<std::string>& only) {
+  std::vector<BenchCase> cases;
+  for (const kernels::Operation* operation = kernels::find_operation(call.kernel, call.pass);
+       operation != nullptr; operation = kernels::own_instead(*operation)) {
+    if (!only.empty() && std::find(only.begin(), only.end(), operation->kernel) == only.end())
+      continue;
+    cases.push_back({operation, {operation->types.front(), shape_of(*operation, call)}});
+    for (const kernels::DType type : operation->types)
+      if (kernels::name_of(type) == call.type) cases.back().c.type = type;
+  }
+  return cases;
+}
+
+bool can_measure(const Backend& backend, const BenchCase& c) {
+  return backend.has(*c.operation) && kernels::library_lacks(*c.operation, c.c).empty() &&
+         kernels::measurable(backend, c);
+}
+
 /// The scenario, whose device may have no profile of this program's attention yet, or no file: the
 /// shapes are the same before there is one. base::Error of the scenario as it stands.
 models::Scenario read_for_shapes(const BenchOptions& options) {
@@ -103,27 +124,23 @@ models::Scenario read_for_shapes(const BenchOptions& options) {
 std::vector<BenchCase> scenario_cases(const BenchOptions& options, const Backend& backend,
                                       std::size_t& left_out) {
   kernels::check_names(options.choice);
+  kernels::require_named_libraries(backend, options.choice);
   const models::Scenario scenario = read_for_shapes(options);
   const auto& only = options.choice.only;
   std::vector<BenchCase> cases;
   std::vector<std::string> known;
   for (const models::KernelCall& call : models::scenario_kernel_calls(scenario)) {
-    if (!only.empty() && std::find(only.begin(), only.end(), call.kernel) == only.end()) continue;
-    const kernels::Operation* operation = kernels::find_operation(call.kernel, call.pass);
-    if (operation == nullptr || !backend.has(*operation)) {
+    const std::vector<BenchCase> choices = cases_of(call, only);
+    if (choices.empty() && !only.empty()) continue;
+    const auto c = std::find_if(choices.begin(), choices.end(),
+                                [&](const BenchCase& one) { return can_measure(backend, one); });
+    if (c == choices.end()) {
       ++left_out;
       continue;
     }
-    BenchCase c{operation, {operation->types.front(), shape_of(*operation, call)}};
-    for (const kernels::DType type : operation->types)
-      if (kernels::name_of(type) == call.type) c.c.type = type;
-    if (!kernels::measurable(backend, c)) {
-      ++left_out;
-      continue;
-    }
-    if (std::find(known.begin(), known.end(), label(c)) != known.end()) continue;
-    known.push_back(label(c));
-    cases.push_back(c);
+    if (std::find(known.begin(), known.end(), label(*c)) != known.end()) continue;
+    known.push_back(label(*c));
+    cases.push_back(*c);
   }
   return cases;
 }
@@ -205,7 +222,14 @@ std::vector<Sample> measure_all(const BenchOptions& options, const Backend& back
   for (const BenchCase& c : cases) {
     if (known(c)) continue;
     const kernels::HostReading start = kernels::read_host();
-    const kernels::Timing timing = kernels::measure(*c.operation, c.c, backend, how);
+    kernels::Timing timing;
+    try {
+      timing = kernels::measure(*c.operation, c.c, backend, how);
+    } catch (const kernels::Unsupported& refused) {
+      std::fprintf(stderr, "paceline: left out: %s\n", refused.what());
+      progress.step();
+      continue;
+    }
     samples.push_back(kernels::make_sample(c, machine, timing, monitor.since(start),
                                            options.together, PACELINE_VERSION));
     journal.add(samples.back());

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "kernels/attention_cudnn/graphs.hpp"
 #include "kernels/cudnn/api.hpp"
 #include "kernels/measure.hpp"
 
@@ -21,13 +22,14 @@ void require_library(const Operation& operation) {
   if (of_cudnn(operation)) cudnn::api();
 }
 
-bool library_found(const Operation& operation) {
+std::string library_lacks(const Operation& operation, const Case& c) {
+  if (!of_cudnn(operation)) return "";
   try {
     require_library(operation);
-    return true;
-  } catch (const base::MissingError&) {
-    return false;
+  } catch (const base::MissingError& missing) {
+    return missing.what();
   }
+  return no_attention_graph(c);
 }
 
 const Operation* own_instead(const Operation& operation) {

@@ -11,8 +11,9 @@ namespace {
 
 /// Those that there is a graph for.
 std::vector<Shape> with_graphs(std::vector<Shape> shapes) {
-  std::erase_if(shapes,
-                [](const Shape& s) { return !no_attention_graph({DType::Bf16, s}).empty(); });
+  std::erase_if(shapes, [](const Shape& s) {
+    return !no_attention_graph({DType::Bf16, s}).empty();
+  });
   return shapes;
 }
 std::vector<Shape> test_shapes() {
@@ -29,11 +30,11 @@ const std::vector<DType> kHalves = {DType::Bf16, DType::F16};
 std::vector<Operation> attention_cudnn_operations() {
   const std::vector<Operation> own = attention_operations();
   const Operation &forward = own.at(0), &backward = own.at(1);
-  return {{"attention-cudnn", "forward", forward.summary, kHalves, forward.tensors, forward.work,
-           test_shapes, bench_shapes, forward.reference, nullptr,
+  return {{"attention-cudnn", "forward", "the same as attention forward, by cuDNN 9", kHalves,
+           forward.tensors, forward.work, test_shapes, bench_shapes, forward.reference, nullptr,
            PACELINE_ON_CUDA(attention_cudnn_forward)},
-          {"attention-cudnn", "backward", backward.summary, kHalves, backward.tensors,
-           backward.work, test_shapes, bench_shapes, backward.reference, nullptr,
+          {"attention-cudnn", "backward", "the same as attention backward, by cuDNN 9", kHalves,
+           backward.tensors, backward.work, test_shapes, bench_shapes, backward.reference, nullptr,
            PACELINE_ON_CUDA(attention_cudnn_backward)}};
 }
 

@@ -119,8 +119,8 @@ cudnn::Graph attention_backward_graph(const Case& c) {
   g.pointwise(Pointwise::Multiply, row_sum, g.number(Data::Float, 1), delta);  // no dropout: 1
 
   const int scores = scores_from(g, a, q, k, scale);
-  const int p = g.pointwise(Pointwise::Exp,
-                            masked(g, a, g.pointwise(Pointwise::Subtract, scores, lse)));
+  const int p =
+      g.pointwise(Pointwise::Exp, masked(g, a, g.pointwise(Pointwise::Subtract, scores, lse)));
   product_of_transposed(g, a, type, p, dout, dv);
 
   const int dp = g.pointwise(Pointwise::Subtract, g.matmul(dout, v, scores_of(a)), delta);

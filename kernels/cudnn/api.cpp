@@ -6,8 +6,15 @@
 
 #include "base/error.hpp"
 #include "base/module.hpp"
+#include "kernels/library.hpp"
 
 namespace paceline::kernels::cudnn {
+namespace {
+
+// Statuses come in categories of a thousand; 3000 to 3999 say what is not supported.
+constexpr Status kCategory = 1000, kNotSupported = 3;
+
+}  // namespace
 
 std::string version_text(std::size_t version) {
   // 8907 is 8.9.7; from 9 on minor and patch have two digits.
@@ -16,8 +23,8 @@ std::string version_text(std::size_t version) {
          "." + std::to_string(version % 100);
 }
 
-#define PACELINE_CUDNN_FUNCTIONS(use)                                               \
-  use(Create) use(Destroy) use(SetStream) use(GetErrorString) use(GetLastErrorString) \
+#define PACELINE_CUDNN_FUNCTIONS(use)                                                     \
+  use(Create) use(Destroy) use(SetStream) use(GetErrorString) use(GetLastErrorString)     \
       use(BackendCreateDescriptor) use(BackendDestroyDescriptor) use(BackendSetAttribute) \
           use(BackendGetAttribute) use(BackendFinalize) use(BackendExecute)
 
@@ -38,8 +45,8 @@ Api load(std::span<const char* const> names) {
   bool all = find(version, "cudnnGetVersion");
   if (all) api.version = version();
   if (all && api.version < kOldestCudnn)
-    throw base::MissingError("cuDNN " + version_text(api.version) + " is too old: " +
-                             version_text(kOldestCudnn) + " or later is needed");
+    throw base::MissingError("cuDNN " + version_text(api.version) +
+                             " is too old: " + version_text(kOldestCudnn) + " or later is needed");
 #define PACELINE_CUDNN_FIND(name) all = all && find(api.name, "cudnn" #name);
   PACELINE_CUDNN_FUNCTIONS(PACELINE_CUDNN_FIND)
 #undef PACELINE_CUDNN_FIND
@@ -63,8 +70,10 @@ void check(const Api& api, Status status, const std::string& doing) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
   text.erase(text.find_last_not_of(' ') + 1);
-  throw base::Error("cudnn",
-                    doing + ": " + api.GetErrorString(status) + (text.empty() ? "" : ": " + text));
+  const std::string problem =
+      doing + ": " + api.GetErrorString(status) + (text.empty() ? "" : ": " + text);
+  if (status / kCategory == kNotSupported) throw Unsupported("cudnn", problem);
+  throw base::Error("cudnn", problem);
 }
 
 }  // namespace paceline::kernels::cudnn

@@ -145,7 +145,8 @@ Api load(std::span<const char* const> names);
 /// The one of this machine, loaded once. base::MissingError as load().
 const Api& api();
 
-/// base::Error in one line, with cuDNN's own words, unless it succeeded.
+/// base::Error in one line, with cuDNN's own words, unless it succeeded; Unsupported (library.hpp)
+/// where it says that it does not do this.
 void check(const Api& api, Status status, const std::string& doing);
 
 }  // namespace paceline::kernels::cudnn

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "kernels/library.hpp"
 
 namespace paceline::kernels::cudnn {
 namespace {
@@ -157,8 +158,7 @@ Owned make_operations(const Maker& m, const Graph& graph, const Target& target,
   std::vector<Descriptor> operations;
   for (const GraphOperation& o : graph.operations) operations.push_back(maker.operation(o));
   Owned made = m.make(Kind::OperationGraph);
-  if (target.handle != nullptr)
-    m.set(made, Attribute::GraphHandle, Type::Handles, target.handle);
+  if (target.handle != nullptr) m.set(made, Attribute::GraphHandle, Type::Handles, target.handle);
   m.set<Descriptor>(made, Attribute::GraphOperations, Type::Descriptors, operations);
   m.finish(made);
   return made;
@@ -181,8 +181,8 @@ std::vector<Owned> engines(const Maker& m, Descriptor operations, const Target& 
   }
   std::int64_t count = 0;
   check(m.api(),
-        m.api().BackendGetAttribute(heuristic.get(), Attribute::HeuristicsResults, Type::Descriptors,
-                                    kMostEngines, &count, results.data()),
+        m.api().BackendGetAttribute(heuristic.get(), Attribute::HeuristicsResults,
+                                    Type::Descriptors, kMostEngines, &count, results.data()),
         m.what());
   found.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, kMostEngines)));
   return found;
@@ -198,7 +198,7 @@ Owned plan_of(const Maker& m, Descriptor engine, const Target& target, std::stri
   try {
     m.finish(made);
   } catch (const base::Error& error) {
-    why = error.what();
+    why = std::string(error.what()).substr(std::string("cudnn: ").size());
     made.reset();
   }
   return made;
@@ -216,9 +216,9 @@ Owned make_plan(const Maker& m, Descriptor operations, const Target& target,
       return plan;
     }
   }
-  if (!why.empty()) throw base::Error(why);
-  throw base::Error("cudnn", m.what() + ": cuDNN " + version_text(m.api().version) +
-                                 " has no engine for it on this device");
+  throw Unsupported("cudnn", why.empty() ? m.what() + ": cuDNN " + version_text(m.api().version) +
+                                               " has no engine for it on this device"
+                                         : why);
 }
 
 /// One number in its own type.

@@ -31,8 +31,8 @@ struct Target {
 /// A device by its properties, in the JSON that cuDNN writes of one; from kDescribedDevices on.
 Owned described_device(const Api& api, const std::string& json);
 
-/// What cuDNN runs for a graph. Throws base::Error in one line at `what`: cuDNN refuses the graph,
-/// has no engine for it, or none that can be planned.
+/// What cuDNN runs for a graph. Throws base::Error in one line about `what` where cuDNN refuses the
+/// graph, Unsupported (library.hpp) where it has no engine for it or none that can be planned.
 class Plan {
  public:
   Plan(const Api& api, const Graph& graph, const Target& target, const std::string& what);
