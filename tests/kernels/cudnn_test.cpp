@@ -57,10 +57,10 @@ Backend fake_backend() {
   return backend;
 }
 
-const Operation& pass(const char* name) { return *find_operation("attention-cudnn", name); }
+const Operation& cudnn_pass(const char* name) { return *find_operation("attention-cudnn", name); }
 
-Case attention(DType type, int batch, int heads, int kv_heads, int queries, int keys, int head_dim,
-               int causal) {
+Case cudnn_case(DType type, int batch, int heads, int kv_heads, int queries, int keys, int head_dim,
+                int causal) {
   return {type,
           {{"batch", batch},
            {"heads", heads},
@@ -79,14 +79,14 @@ std::string refusal(const char* name, const Case& c) {
   under_test = &made;
   const Backend backend = fake_backend();
   try {
-    check(pass(name), c, backend, 1);
+    check(cudnn_pass(name), c, backend, 1);
   } catch (const Thrown& error) {
     return error.what();
   }
   return "";
 }
 
-std::string missing(const char* library) {
+std::string why_not_loaded(const char* library) {
   try {
     cudnn::load({&library, 1});
   } catch (const MissingError& error) {
@@ -95,7 +95,7 @@ std::string missing(const char* library) {
   return "";
 }
 
-const Case kSmall = attention(DType::Bf16, 1, 2, 1, 6, 6, 16, 1);
+const Case kSmall = cudnn_case(DType::Bf16, 1, 2, 1, 6, 6, 16, 1);
 
 }  // namespace
 
@@ -104,18 +104,18 @@ TEST_CASE("graphs of attention compute what the reference does", "[kernels][cudn
   CudnnAttention made(api, kHostMemory);
   under_test = &made;
   const Backend backend = fake_backend();
-  const Case cases[] = {attention(DType::Bf16, 2, 4, 4, 33, 33, 64, 1),
-                        attention(DType::F16, 2, 4, 2, 40, 40, 32, 1),
-                        attention(DType::Bf16, 1, 6, 2, 20, 51, 128, 1),
-                        attention(DType::F16, 1, 3, 1, 50, 17, 72, 0),
-                        attention(DType::Bf16, 3, 2, 2, 1, 1, 8, 1),
-                        attention(DType::F16, 1, 8, 8, 16, 16, 80, 0),
-                        attention(DType::Bf16, 2, 8, 1, 24, 24, 24, 0)};
+  const Case cases[] = {cudnn_case(DType::Bf16, 2, 4, 4, 33, 33, 64, 1),
+                        cudnn_case(DType::F16, 2, 4, 2, 40, 40, 32, 1),
+                        cudnn_case(DType::Bf16, 1, 6, 2, 20, 51, 128, 1),
+                        cudnn_case(DType::F16, 1, 3, 1, 50, 17, 72, 0),
+                        cudnn_case(DType::Bf16, 3, 2, 2, 1, 1, 8, 1),
+                        cudnn_case(DType::F16, 1, 8, 8, 16, 16, 80, 0),
+                        cudnn_case(DType::Bf16, 2, 8, 1, 24, 24, 24, 0)};
   std::uint64_t seed = 100;
   for (const Case& c : cases) {
     for (const char* name : {"forward", "backward"}) {
-      INFO(label({&pass(name), c}));
-      const CheckResult result = check(pass(name), c, backend, ++seed);
+      INFO(label({&cudnn_pass(name), c}));
+      const CheckResult result = check(cudnn_pass(name), c, backend, ++seed);
       CHECK(result.problem == "");
       CHECK(result.passed);
       CHECK(result.worst > 0);
@@ -129,11 +129,11 @@ TEST_CASE("the checks of attention by cuDNN pass on its own shapes", "[kernels][
   under_test = &made;
   const Backend backend = fake_backend();
   for (const char* name : {"forward", "backward"}) {
-    REQUIRE(pass(name).test_shapes().size() >= 5);
-    REQUIRE(pass(name).bench_shapes().size() >= 10);
-    for (const Shape& shape : pass(name).test_shapes()) {
-      INFO(label({&pass(name), {DType::Bf16, shape}}));
-      CHECK(check(pass(name), {DType::Bf16, shape}, backend, 7).problem == "");
+    REQUIRE(cudnn_pass(name).test_shapes().size() >= 5);
+    REQUIRE(cudnn_pass(name).bench_shapes().size() >= 10);
+    for (const Shape& shape : cudnn_pass(name).test_shapes()) {
+      INFO(label({&cudnn_pass(name), {DType::Bf16, shape}}));
+      CHECK(check(cudnn_pass(name), {DType::Bf16, shape}, backend, 7).problem == "");
     }
   }
 }
@@ -143,16 +143,16 @@ TEST_CASE("one plan serves every call of a case, and cases do not mix", "[kernel
   CudnnAttention made(api, kHostMemory);
   under_test = &made;
   const Backend backend = fake_backend();
-  const Case small = kSmall, large = attention(DType::Bf16, 1, 2, 1, 30, 30, 64, 0);
-  CHECK(check(pass("backward"), small, backend, 1).passed);
-  CHECK(check(pass("backward"), large, backend, 2).passed);
+  const Case small = kSmall, large = cudnn_case(DType::Bf16, 1, 2, 1, 30, 30, 64, 0);
+  CHECK(check(cudnn_pass("backward"), small, backend, 1).passed);
+  CHECK(check(cudnn_pass("backward"), large, backend, 2).passed);
   {
     const Variable none = fault("no-engine");  // neither needs a new one
-    CHECK(check(pass("backward"), small, backend, 3).passed);
-    CHECK(check(pass("backward"), large, backend, 4).passed);
-    CHECK_THROWS_AS(check(pass("forward"), small, backend, 5), Unsupported);
+    CHECK(check(cudnn_pass("backward"), small, backend, 3).passed);
+    CHECK(check(cudnn_pass("backward"), large, backend, 4).passed);
+    CHECK_THROWS_AS(check(cudnn_pass("forward"), small, backend, 5), Unsupported);
   }
-  CHECK(check(pass("forward"), small, backend, 6).passed);
+  CHECK(check(cudnn_pass("forward"), small, backend, 6).passed);
 }
 
 TEST_CASE("before 9.6 the sums of dq are cleared", "[kernels][cudnn]") {
@@ -165,12 +165,12 @@ TEST_CASE("cuDNN is there, absent, or too old", "[kernels][cudnn]") {
   CHECK(cudnn::version_text(91900) == "9.19.0");
   CHECK(cudnn::version_text(90501) == "9.5.1");
   CHECK(cudnn::version_text(8907) == "8.9.7");
-  const std::string none = missing("libno-such-cudnn.so.9");
+  const std::string none = why_not_loaded("libno-such-cudnn.so.9");
   CHECK(none.rfind("cuDNN is not available: libno-such-cudnn.so.9", 0) == 0);
   CHECK(none.find('\n') == std::string::npos);
-  CHECK(missing(PACELINE_OLD_NCCL).rfind("cuDNN is not usable: ", 0) == 0);
+  CHECK(why_not_loaded(PACELINE_OLD_NCCL).rfind("cuDNN is not usable: ", 0) == 0);
   const Variable old = version("8907");
-  CHECK(missing(PACELINE_FAKE_CUDNN) == "cuDNN 8.9.7 is too old: 9.0.0 or later is needed");
+  CHECK(why_not_loaded(PACELINE_FAKE_CUDNN) == "cuDNN 8.9.7 is too old: 9.0.0 or later is needed");
 }
 
 TEST_CASE("what cuDNN refuses is one line in its words", "[kernels][cudnn]") {
@@ -205,13 +205,13 @@ TEST_CASE("cases cuDNN is not asked for say why", "[kernels][cudnn]") {
   Case documents = kSmall;
   documents.shape.set("documents", 2);
   CHECK(no_attention_graph(documents) == "documents are not given to cuDNN");
-  CHECK(no_attention_graph(attention(DType::F32, 1, 1, 1, 8, 8, 64, 0)) ==
+  CHECK(no_attention_graph(cudnn_case(DType::F32, 1, 1, 1, 8, 8, 64, 0)) ==
         "fp32 is not a type of cuDNN's attention");
-  CHECK(no_attention_graph(attention(DType::Bf16, 1, 1, 1, 8, 8, 256, 0)) ==
+  CHECK(no_attention_graph(cudnn_case(DType::Bf16, 1, 1, 1, 8, 8, 256, 0)) ==
         "head_dim above 128 has no backward pass in cuDNN");
-  CHECK(no_attention_graph(attention(DType::Bf16, 1, 1, 1, 9, 4, 64, 1)) ==
+  CHECK(no_attention_graph(cudnn_case(DType::Bf16, 1, 1, 1, 9, 4, 64, 1)) ==
         "cuDNN has no queries that see no key");
-  CHECK(no_attention_graph(attention(DType::Bf16, 1, 1, 1, 9, 4, 64, 0)).empty());
+  CHECK(no_attention_graph(cudnn_case(DType::Bf16, 1, 1, 1, 9, 4, 64, 0)).empty());
   CHECK(refusal<Unsupported>("backward", documents)
             .find("documents are not given to cuDNN; the kernel attention does it") !=
         std::string::npos);
@@ -245,12 +245,12 @@ TEST_CASE("a graph that cuDNN would not take is refused by the stand-in", "[kern
 }
 
 TEST_CASE("a library's kernel stands beside this program's own", "[kernels][cudnn]") {
-  const Operation* own = own_instead(pass("backward"));
+  const Operation* own = own_instead(cudnn_pass("backward"));
   REQUIRE(own != nullptr);
   CHECK(std::string(own->kernel) == "attention");
   CHECK(std::string(own->pass) == "backward");
   CHECK(own_instead(*own) == nullptr);
   CHECK(library_lacks(*own, kSmall).empty());
-  CHECK(own->tensors(kSmall).size() == pass("backward").tensors(kSmall).size());
-  CHECK(!cpu_backend().has(pass("forward")));
+  CHECK(own->tensors(kSmall).size() == cudnn_pass("backward").tensors(kSmall).size());
+  CHECK(!cpu_backend().has(cudnn_pass("forward")));
 }

@@ -79,7 +79,7 @@ void check_reduction(const Node& node) {
   need(how.one<Data>(Attribute::ReductionComputeType) == Data::Float, "reductions are in fp32");
   const FakeTensor x(node.node(Attribute::OperationReductionX)),
       y(node.node(Attribute::OperationReductionY));
-  need(x.sizes.size() == y.sizes.size() && x.sizes != y.sizes, "a reduction makes sizes smaller");
+  need(x.sizes.size() == y.sizes.size(), "a reduction's sizes");
   for (std::size_t i = 0; i < x.sizes.size(); ++i)
     need(x.sizes[i] % y.sizes[i] == 0, "a reduction's sizes");
 }
