@@ -28,8 +28,7 @@ constexpr DeviceMemory kMemory{
 void run(void (CudnnAttention::*pass)(const Call&, Stream), const Call& call, Stream stream) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  // Never destroyed: at the end of the program the driver may be gone before.
-  static auto& attention = *new CudnnAttention(cudnn::api(), kMemory);
+  static CudnnAttention attention(cudnn::api(), kMemory);
   (attention.*pass)(call, stream);
 }
 
