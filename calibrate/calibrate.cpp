@@ -191,14 +191,12 @@ void set_measured(const Inputs& inputs, const std::vector<Measured>& samples, Fi
     p.memory_efficiency = share_of(*fits.roof.rate, out.device.memory_bandwidth.value, kLeastMemory,
                                    "memory", out.device, out.notes);
   if (fits.launch.seconds) p.launch = base::Seconds(*fits.launch.seconds);
-  if (!fits.attention.curves.empty()) {
-    std::erase_if(p.attention, [&](const models::AttentionCurve& c) {
-      return c.kernel == fits.attention.curves.front().kernel;
-    });
-    for (models::AttentionCurve& curve : fits.attention.curves) {
-      curve.source = source_of(inputs);
-      p.attention.push_back(std::move(curve));
-    }
+  for (const models::AttentionCurve& curve : fits.attention.curves)
+    std::erase_if(p.attention,
+                  [&](const models::AttentionCurve& c) { return c.kernel == curve.kernel; });
+  for (models::AttentionCurve& curve : fits.attention.curves) {
+    curve.source = source_of(inputs);
+    p.attention.push_back(std::move(curve));
   }
   if (!fits.kernels.curves.empty()) p.kernels = std::move(fits.kernels.curves);
   if (fits.copies.to_device) p.to_device = fits.copies.to_device;

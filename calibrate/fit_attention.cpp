@@ -14,8 +14,10 @@ namespace {
 
 using models::AttentionCurve;
 
-/// The id of this program's own kernel in `attention:` of scenarios.
-constexpr const char* kOwnKernel = "paceline";
+/// What `attention:` of scenarios calls the kernel that was measured.
+const char* id_of(const std::string& kernel) {
+  return kernel == "attention-cudnn" ? "cudnn-9" : "paceline";
+}
 
 struct Call {
   double sequence = 0, flops = 0, seconds = 0;
@@ -84,7 +86,8 @@ double attention_flops(const base::Sample& s) {
 }
 
 AttentionFit fit_attention(const std::vector<Measured>& samples, double launch) {
-  using Key = std::tuple<std::string, std::int64_t, bool>;  // type, head_dim, causal
+  using Key =
+      std::tuple<std::string, std::string, std::int64_t, bool>;  // kernel, type, head_dim, causal
   std::map<Key, std::vector<Call>> groups;
   for (const Measured& m : samples) {
     const base::Sample& s = m.sample;
@@ -94,17 +97,17 @@ AttentionFit fit_attention(const std::vector<Measured>& samples, double launch) 
       throw base::Error(m.where + ": pass", "'" + s.pass + "' is no pass of attention",
                         "forward or backward");
     if (value(s, "documents", 1) > 1) continue;  // a curve over one sequence is asked for
-    groups[{s.type, extent(s, "head_dim").value_or(0), value(s, "causal", 1) != 0}].push_back(
-        {value(s, "queries", 1), attention_flops(s), s.median.value, s.pass == "backward",
-         sample_label(s)});
+    groups[{s.kernel, s.type, extent(s, "head_dim").value_or(0), value(s, "causal", 1) != 0}]
+        .push_back({value(s, "queries", 1), attention_flops(s), s.median.value,
+                    s.pass == "backward", sample_label(s)});
   }
   AttentionFit fit;
   for (const auto& [key, calls] : groups) {
-    const auto& [type, head_dim, causal] = key;
-    const std::string name = "attention " + type + " head_dim " + std::to_string(head_dim) +
+    const auto& [kernel, type, head_dim, causal] = key;
+    const std::string name = kernel + " " + type + " head_dim " + std::to_string(head_dim) +
                              (causal ? "" : " not causal");
     AttentionCurve curve;
-    curve.kernel = kOwnKernel;
+    curve.kernel = id_of(kernel);
     curve.head_dim = static_cast<int>(head_dim);
     curve.causal = causal;
     curve.precision = models::precision_named(type);

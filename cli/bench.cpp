@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/bench_collectives.hpp"
+#include "cli/bench_scenario.hpp"
 #include "cli/command.hpp"
 #include "cli/outputs.hpp"
 #include "cli/processes.hpp"
@@ -22,8 +23,8 @@
 #include "cli/scenario_options.hpp"
 #include "kernels/check_all.hpp"
 #include "kernels/collective/world.hpp"
+#include "kernels/library.hpp"
 #include "kernels/measure.hpp"
-#include "models/workload/kernel_calls.hpp"
 
 namespace paceline::cli {
 namespace {
@@ -64,68 +65,6 @@ int check_kernels(const BenchOptions& options, const Backend& backend) {
   show_progress("");
   print(summary.text);
   return summary.failed == 0 ? kDone : kAnswerIsNo;
-}
-
-/// The operation's own extents with the values of the call; what the call does not know stays as
-/// in the first useful shape.
-kernels::Shape shape_of(const kernels::Operation& operation, const models::KernelCall& call) {
-  kernels::Shape shape = operation.bench_shapes().front();
-  for (const auto& [name, value] : call.extents)
-    if (shape.has(name)) shape.set(name, value);
-  return shape;
-}
-
-/// The scenario, whose device may have no profile of this program's attention yet, or no file: the
-/// shapes are the same before there is one. base::Error of the scenario as it stands.
-models::Scenario read_for_shapes(const BenchOptions& options) {
-  const std::vector<std::string> stand_ins[] = {
-      {"attention=eager"},
-      {"cluster.node.device=h100-sxm"},
-      {"cluster.node.device=h100-sxm", "attention=eager"}};
-  try {
-    return models::read_scenario_file(options.scenario, options.set);
-  } catch (const base::Error&) {
-    for (const std::vector<std::string>& more : stand_ins) {
-      std::vector<std::string> set = options.set;
-      set.insert(set.end(), more.begin(), more.end());
-      try {
-        models::Scenario scenario = models::read_scenario_file(options.scenario, set);
-        if (more.back() == "attention=eager") scenario.attention = "paceline";
-        return scenario;
-      } catch (const base::Error&) {  // the next one, or what was wrong at first
-      }
-    }
-    throw;
-  }
-}
-
-/// The kernels of a step of the scenario, with a line for what there is no kernel of.
-std::vector<BenchCase> scenario_cases(const BenchOptions& options, const Backend& backend,
-                                      std::size_t& left_out) {
-  kernels::check_names(options.choice);
-  const models::Scenario scenario = read_for_shapes(options);
-  const auto& only = options.choice.only;
-  std::vector<BenchCase> cases;
-  std::vector<std::string> known;
-  for (const models::KernelCall& call : models::scenario_kernel_calls(scenario)) {
-    if (!only.empty() && std::find(only.begin(), only.end(), call.kernel) == only.end()) continue;
-    const kernels::Operation* operation = kernels::find_operation(call.kernel, call.pass);
-    if (operation == nullptr || !backend.has(*operation)) {
-      ++left_out;
-      continue;
-    }
-    BenchCase c{operation, {operation->types.front(), shape_of(*operation, call)}};
-    for (const kernels::DType type : operation->types)
-      if (kernels::name_of(type) == call.type) c.c.type = type;
-    if (!kernels::measurable(backend, c)) {
-      ++left_out;
-      continue;
-    }
-    if (std::find(known.begin(), known.end(), label(c)) != known.end()) continue;
-    known.push_back(label(c));
-    cases.push_back(c);
-  }
-  return cases;
 }
 
 /// Samples of an earlier run that still hold. base::Error for those of another machine or version.
@@ -205,7 +144,14 @@ std::vector<Sample> measure_all(const BenchOptions& options, const Backend& back
   for (const BenchCase& c : cases) {
     if (known(c)) continue;
     const kernels::HostReading start = kernels::read_host();
-    const kernels::Timing timing = kernels::measure(*c.operation, c.c, backend, how);
+    kernels::Timing timing;
+    try {
+      timing = kernels::measure(*c.operation, c.c, backend, how);
+    } catch (const kernels::Unsupported& refused) {
+      std::fprintf(stderr, "paceline: left out: %s\n", refused.what());
+      progress.step();
+      continue;
+    }
     samples.push_back(kernels::make_sample(c, machine, timing, monitor.since(start),
                                            options.together, PACELINE_VERSION));
     journal.add(samples.back());
@@ -324,9 +270,10 @@ int run_bench(const BenchOptions& options) {
     throw base::Error("--together", "is for the cpu backend: every rank of a GPU has its own");
   const base::Machine machine = kernels::machine_of(backend);
   std::size_t left_out = 0;
-  const std::vector<BenchCase> cases = options.scenario.empty()
-                                           ? kernels::bench_cases(backend, options.choice, left_out)
-                                           : scenario_cases(options, backend, left_out);
+  const std::vector<BenchCase> cases =
+      options.scenario.empty()
+          ? kernels::bench_cases(backend, options.choice, left_out)
+          : scenario_cases(options.scenario, options.set, options.choice, backend, left_out);
   if (cases.empty())
     throw base::Error("bench",
                       std::string("no kernel of the choice can be measured on ") + backend.name);
@@ -350,8 +297,10 @@ void add_bench(CLI::App& program, int& exit_code) {
   CLI::App& bench =
       add_command(program, "bench", "measure the kernels on this machine", kBenchHelp);
   add_option(bench, "--backend", options->backend, "cpu (the default) or cuda", {.value = "NAME"});
-  add_option(bench, "--only", options->choice.only, "these kernels only",
-             {.value = "A,B,...", .separator = ','});
+  add_option(
+      bench, "--only", options->choice.only,
+      "these kernels only; those of libraries (attention-cudnn) are\nmeasured when they are named",
+      {.value = "A,B,...", .separator = ','});
   add_option(bench, "--types", options->choice.types,
              "types of the activations; default fp32 on cpu, bf16 and\nfp8 on cuda",
              {.value = "A,B,...", .separator = ','});

@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "base/table.hpp"
 #include "base/text.hpp"
-#include "kernels/operation.hpp"
+#include "kernels/library.hpp"
 #include "models/compression/codec.hpp"
 #include "models/context/method.hpp"
 #include "models/hardware/fabric.hpp"
@@ -193,6 +193,21 @@ std::vector<std::string> measured_kernels() {
   return names;
 }
 
+/// Where an operation runs, and what is missing for that.
+std::string places_of(const kernels::Operation& operation) {
+  std::string places;
+  const auto add = [&](bool there, const char* place) {
+    if (there) places += (places.empty() ? "" : ", ") + std::string(place);
+  };
+  add(operation.cpu != nullptr, "cpu");
+  add(operation.cuda != nullptr, "cuda");
+  add(operation.simt != nullptr, "in tests the SIMT shim");
+  if (places.empty()) places = "nowhere in this build, which has no CUDA";
+  const std::string lacks = kernels::library_lacks(
+      operation, {operation.types.front(), operation.bench_shapes().front()});
+  return places + (lacks.empty() ? "" : "; not on this machine: " + lacks);
+}
+
 /// Passes of a kernel, their types and where they run.
 Entry kernel_entry(const std::string& name) {
   Entry entry{name, "", name + "\n", {}};
@@ -201,8 +216,7 @@ Entry kernel_entry(const std::string& name) {
     std::string types;
     for (const kernels::DType type : operation.types)
       types += (types.empty() ? "" : " ") + std::string(kernels::name_of(type));
-    const std::string where = std::string("cpu") + (operation.cuda != nullptr ? ", cuda" : "") +
-                              (operation.simt != nullptr ? ", in tests the SIMT shim" : "");
+    const std::string where = places_of(operation);
     entry.summary += (entry.summary.empty() ? "" : ", ") + std::string(operation.pass);
     entry.text += "  " + base::pad_right(operation.pass, 17) + operation.summary + "\n" +
                   std::string(19, ' ') + types + "; " + where + "\n";

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/message.hpp"
+#include "kernels/library.hpp"
 #include "kernels/measure.hpp"
 
 namespace paceline::kernels {
@@ -79,6 +80,11 @@ bool measurable(const Backend& backend, const BenchCase& c) {
   return memory <= 0 || bytes < memory / 2;
 }
 
+bool chosen(const BenchChoice& choice, const Operation& operation) {
+  if (choice.only.empty()) return own_instead(operation) == nullptr;
+  return contains(choice.only, operation.kernel);
+}
+
 void check_names(const BenchChoice& choice) {
   std::vector<std::string> kernels;
   for (const Operation& operation : operations())
@@ -90,13 +96,19 @@ void check_names(const BenchChoice& choice) {
   for (const std::string& name : choice.types) dtype_named(name);
 }
 
+void require_named_libraries(const Backend& backend, const BenchChoice& choice) {
+  for (const Operation& operation : operations())
+    if (backend.has(operation) && contains(choice.only, operation.kernel))
+      require_library(operation);
+}
+
 std::vector<BenchCase> bench_cases(const Backend& backend, const BenchChoice& choice,
                                    std::size_t& left_out) {
   check_names(choice);
+  require_named_libraries(backend, choice);
   std::vector<BenchCase> cases;
   for (const Operation& operation : operations()) {
-    if (!backend.has(operation)) continue;
-    if (!choice.only.empty() && !contains(choice.only, operation.kernel)) continue;
+    if (!backend.has(operation) || !chosen(choice, operation)) continue;
     for (const DType type : chosen_types(operation, backend, choice))
       add_cases(cases, operation, type, backend, choice.quick, left_out);
   }

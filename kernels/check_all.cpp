@@ -5,12 +5,26 @@
 
 #include "base/error.hpp"
 #include "kernels/check.hpp"
+#include "kernels/library.hpp"
 
 namespace paceline::kernels {
 namespace {
 
 bool among(const std::vector<std::string>& names, std::string_view name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// A library that refuses a case has not done it wrong.
+void check_one(const BenchCase& c, const Backend& backend, CheckSummary& summary) {
+  try {
+    const CheckResult result = check(*c.operation, c.c, backend, ++summary.cases);
+    if (result.passed) return;
+    ++summary.failed;
+    summary.text += "WRONG  " + label(c) + ": " + result.problem + "\n";
+  } catch (const Unsupported& refused) {
+    --summary.cases;
+    summary.text += std::string("REFUSED  ") + refused.what() + "\n";
+  }
 }
 
 }  // namespace
@@ -21,21 +35,21 @@ CheckSummary check_all(const Backend& backend, const BenchChoice& choice,
   bench_cases(backend, choice, left_out);  // complains of unknown names
   CheckSummary summary;
   for (const Operation& operation : operations()) {
-    if (!backend.has(operation) || !among(choice.only, operation.kernel)) continue;
+    if (!backend.has(operation) || !chosen(choice, operation)) continue;
     for (const DType type : operation.types) {
       if (!among(choice.types, name_of(type))) continue;
       for (const Shape& shape : operation.test_shapes()) {
         const BenchCase c{&operation, {type, shape}};
         about(label(c));
-        const CheckResult result = check(operation, c.c, backend, ++summary.cases);
-        if (result.passed) continue;
-        ++summary.failed;
-        summary.text += "WRONG  " + label(c) + ": " + result.problem + "\n";
+        check_one(c, backend, summary);
       }
     }
   }
   if (summary.cases == 0)
-    throw base::Error("--check", std::string("no kernel of the choice runs on ") + backend.name);
+    throw base::Error("--check",
+                      summary.text.empty()
+                          ? std::string("no kernel of the choice runs on ") + backend.name
+                          : summary.text.substr(0, summary.text.find('\n')));
   summary.text += std::to_string(summary.cases) + " cases on " + backend.name + ", " +
                   std::to_string(summary.failed) + " wrong\n";
   return summary;

@@ -9,10 +9,10 @@ namespace paceline::kernels {
 
 struct CheckSummary {
   std::size_t cases = 0, failed = 0;
-  std::string text;  ///< a line for each wrong one, then how many there were
+  std::string text;  ///< a line for each wrong or refused one, then how many were checked
 };
 
-/// Every operation of the choice that the backend has, on all its test shapes, against its
+/// Every chosen operation that the backend has, on all its test shapes, against its
 /// reference (check.hpp); `about` is told the label of each before. base::Error for a kernel or
 /// type there is none of, or when none of the choice runs on the backend.
 CheckSummary check_all(const Backend& backend, const BenchChoice& choice,

@@ -66,7 +66,7 @@ base::Sample make_sample(const BenchCase& c, const base::Machine& machine, const
                          const HostLoad& load, int together, std::string_view version);
 
 struct BenchChoice {
-  std::vector<std::string> only;   ///< kernels; empty: all
+  std::vector<std::string> only;   ///< kernels; empty: all but libraries' (library.hpp)
   std::vector<std::string> types;  ///< empty: fp32 on processors, bf16 on devices, else the first
   bool quick = false;              ///< the smallest shapes
 };
@@ -74,10 +74,14 @@ struct BenchChoice {
 /// The operation of a name, null where there is none.
 const Operation* find_operation(std::string_view kernel, std::string_view pass);
 
+bool chosen(const BenchChoice& choice, const Operation& operation);
 /// base::Error for a kernel or type there is none of.
 void check_names(const BenchChoice& choice);
-/// Every operation the backend has on its useful shapes, without those that would take long or not
-/// fit (`left_out` counts them). base::Error as check_names().
+/// base::MissingError when a kernel is named that a library does on this backend, and that is not
+/// there.
+void require_named_libraries(const Backend& backend, const BenchChoice& choice);
+/// Every chosen operation the backend has on its useful shapes, without those that would take long
+/// or not fit (`left_out` counts them). Throws as check_names() and require_named_libraries().
 std::vector<BenchCase> bench_cases(const Backend& backend, const BenchChoice& choice,
                                    std::size_t& left_out);
 /// Whether it can be measured in reasonable time and memory.

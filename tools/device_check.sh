@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything worth knowing of a machine with one GPU, in one run of at most eight minutes:
 #   tools/device_check.sh OUT
-# checks every CUDA kernel against its reference, measures, fits a profile, runs small steps, and leaves
-# samples, profile, tables and logs in OUT. It needs no network: it takes the program that
+# checks every CUDA kernel against its reference (cuDNN's attention too, where libcudnn is found), measures,
+# fits a profile, runs small steps, and leaves samples, profile, tables and logs in OUT. It needs no network: it takes the program that
 # tools/device_bundle.sh packed beside it (device-bundle/), or one that is built already, and else builds
 # base/ and kernels/ alone with the headers packed there, to check and measure kernels (samples.jsonl is
 # for calibrate elsewhere). Each part has its own time limit; what cannot run is skipped, and the last
@@ -65,7 +65,7 @@ finish() {
     printf 'skipped: %s\n' "${skipped[@]:-nothing}"
     printf 'failed: %s\n' "${failed[@]:-nothing}"
   } | tee "$out/summary.txt"
-  [[ " ${failed[*]:-} " != *" check "* ]]
+  [[ " ${failed[*]:-} " != *[\ -]"check "* ]]
   exit
 }
 
@@ -78,6 +78,8 @@ if [[ -z $program ]]; then
     skipped+=("everything (no program here, and the kernels could not be built: see build.txt)")
   elif part check 150 "$kernels" check cuda; then
     part bench 200 "$kernels" bench samples.jsonl cuda
+    part cudnn-check 60 "$kernels" check cuda attention-cudnn &&
+      part cudnn-bench 60 "$kernels" bench cudnn.jsonl cuda attention-cudnn
   else
     skipped+=("bench (nothing is measured before check is fine)")
   fi
@@ -85,7 +87,13 @@ if [[ -z $program ]]; then
 fi
 if part check 120 "$program" bench --check --backend cuda; then
   part bench 200 "$program" bench --backend cuda --quick --out samples.jsonl
-  [[ -s samples.jsonl ]] && part calibrate 30 "$program" calibrate samples.jsonl --out device.json
+  # cuDNN's attention, where cuDNN is: a kernel of its own, and a curve of its own in the profile.
+  if part cudnn-check 60 "$program" bench --check --backend cuda --only attention-cudnn; then
+    part cudnn-bench 60 "$program" bench --backend cuda --quick --only attention-cudnn --out cudnn.jsonl
+  fi
+  measured=(samples.jsonl)
+  [[ ! -s cudnn.jsonl ]] || measured+=(cudnn.jsonl)
+  [[ -s samples.jsonl ]] && part calibrate 30 "$program" calibrate "${measured[@]}" --out device.json
   for scenario in "$root"/scenarios/device/*.yaml; do
     name=execute-$(basename "$scenario" .yaml)
     profile=()

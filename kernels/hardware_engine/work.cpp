@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "kernels/library.hpp"
 #include "kernels/measure.hpp"
 #include "models/workload/kernel_calls.hpp"
 
@@ -40,12 +41,29 @@ struct Call {
   const Operation* operation;
   kernels::Case c;
 };
+
+bool does(const Backend& backend, const Operation& operation, const kernels::Case& c) {
+  return backend.has(operation) && supports(operation, c.type) &&
+         kernels::library_lacks(operation, c).empty();
+}
+
+/// The call's kernel; where a library's does not do it here, this program's own, and a note. Null
+/// where there is neither.
+const Operation* operation_of(const KernelCall& call, const kernels::Case& c,
+                              const Backend& backend, std::string_view op, std::string& note) {
+  const Operation* operation = kernels::find_operation(call.kernel, call.pass);
+  if (operation == nullptr || does(backend, *operation, c)) return operation;
+  const Operation* own = kernels::own_instead(*operation);
+  if (own == nullptr || !does(backend, *own, c)) return nullptr;
+  note = std::string(op) + ": " + own->kernel + " of this program for " + call.kernel;
+  return own;
+}
 std::vector<Call> operations_of(const models::Op& op, const Backend& backend, std::string& note) {
   std::vector<Call> result;
   for (const KernelCall& call : calls_of(op, note)) {
-    const Operation* operation = kernels::find_operation(call.kernel, call.pass);
     const kernels::Case c = case_of(call);
-    if (operation == nullptr || !backend.has(*operation) || !supports(*operation, c.type)) {
+    const Operation* operation = operation_of(call, c, backend, op.name, note);
+    if (operation == nullptr) {
       throw base::Error(std::string(op.name), std::string("the ") + backend.name +
                                                   " backend has no kernel " + call.kernel + " " +
                                                   call.pass + " in " + call.type);

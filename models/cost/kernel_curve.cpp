@@ -19,6 +19,7 @@ constexpr std::array kKinds{
     KernelKind{"grouped-gemm", Curve, "m n k"},
     KernelKind{"forge", Curve, "m n k"},
     KernelKind{"attention", Attention, "batch heads queries keys head_dim"},
+    KernelKind{"attention-cudnn", Attention, "batch heads queries keys head_dim"},
     KernelKind{"rmsnorm", Curve, "rows columns"},
     KernelKind{"layernorm", Curve, "rows columns"},
     KernelKind{"swiglu", Curve, "rows columns"},

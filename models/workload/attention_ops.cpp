@@ -73,6 +73,7 @@ void flash_kernel(Builder& b, const Attention& a, Phase phase, const FlashWork& 
   Op op;
   op.name = phase == Phase::Forward ? "attention" : "attention backward";
   op.kind = OpKind::Attention;
+  op.kernel = s.attention.rfind("cudnn-", 0) == 0 ? "attention-cudnn" : "attention";
   op.phase = phase;
   op.precision = s.precision == Precision::Fp8 ? Precision::Bf16 : s.precision;
   // Forward: QK' and PV; backward: five products of the same size (Dao 2022, section 3).

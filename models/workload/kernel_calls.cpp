@@ -121,7 +121,7 @@ std::vector<KernelCall> own_kernel_calls(const Op& op) {
     case OpKind::GroupedGemm:
       return {grouped(op)};
     case OpKind::Attention:
-      return {call("attention", op.phase == Phase::Forward ? "forward" : "backward", op.precision,
+      return {call(op.kernel, op.phase == Phase::Forward ? "forward" : "backward", op.precision,
                    {{"batch", op.count},
                     {"heads", op.heads},
                     {"kv_heads", op.kv_heads},

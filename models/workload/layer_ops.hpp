@@ -36,8 +36,8 @@ struct Op {
   double sequence = 0;  ///< Attention: tokens of one kernel call, for its efficiency curve
   int head_dim = 0;
   /// Stream: the kernel of kernels/ that does it on m rows of n columns (rope: `heads` of n; the
-  /// embedding: `vocab` rows to choose from); empty where none does. Attention: `count` sequences
-  /// of m queries and n keys.
+  /// embedding: `vocab` rows to choose from); empty where none does. Attention: that of `count`
+  /// sequences of m queries and n keys.
   std::string_view kernel{};
   double heads = 0, kv_heads = 0, vocab = 0;
   // Collective.

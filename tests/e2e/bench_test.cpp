@@ -83,6 +83,28 @@ TEST_CASE("bench: the shapes of a scenario whose device is still to be measured"
   CHECK_THAT(ran.out, Contains("\"kernel\": \"attention\"") && Contains("\"head_dim\": 16"));
 }
 
+TEST_CASE("a library's kernel: what it lacks here, and what stands for it", "[cli][bench]") {
+  const Ran old = run_shell(kInOwnFolder +
+                            "ln -s '" PACELINE_FAKE_CUDNN
+                            "' libcudnn.so.9 && "
+                            "LD_LIBRARY_PATH=$PWD PACELINE_FAKE_CUDNN_VERSION=8907 \"$PACELINE\" "
+                            "list kernels attention-cudnn");
+  CHECK(old.exit_code == 0);
+  CHECK_THAT(old.out, Contains("by cuDNN 9") &&
+                          Contains("; not on this machine: cuDNN 8.9.7 is too old: 9.0.0 or later "
+                                   "is needed\n"));
+  const Ran unnamed = run_program("bench --only attention-cudnn");
+  CHECK(unnamed.exit_code == 2);
+  CHECK_THAT(unnamed.err, Contains("bench: no kernel of the choice can be measured on cpu"));
+  const Ran instead = run_shell(
+      "\"$PACELINE\" bench --quick --only attention --set "
+      "model.preset=gpt2 --set batch.sequence=64 --set "
+      "attention=cudnn-9 --for " +
+      kWithDevices);
+  CHECK(instead.exit_code == 0);
+  CHECK_THAT(instead.out, StartsWith("attention forward bf16 "));
+}
+
 TEST_CASE("bench --check compares kernels with their references", "[cli][bench]") {
   const Ran ran = run_program("bench --check --only rmsnorm --types fp32");
   CHECK(ran.exit_code == 0);

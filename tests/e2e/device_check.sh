@@ -12,6 +12,8 @@ cat >"$folder/paceline" <<'PROGRAM'
 #!/usr/bin/env bash
 echo "$*" >>"$CALLS"
 case "$*" in
+  *--check*attention-cudnn) echo "said of cuDNN"; exit "$CUDNN" ;;
+  *attention-cudnn*--out*) echo "{}" >cudnn.jsonl ;;
   *--check*) echo "said by check"; exit "$CHECK" ;;
   bench*) echo "{}" >samples.jsonl; exit "$BENCH" ;;
   calibrate*) echo "{}" >device.json ;;
@@ -19,11 +21,11 @@ esac
 PROGRAM
 chmod +x "$folder/paceline"
 
-# expect NAME STATUS CHECK BENCH SECONDS: runs it; the summary is then in $summary, the calls in $calls.
+# expect NAME STATUS CHECK BENCH SECONDS [CUDNN]: runs it; the summary is then in $summary, the calls in $calls.
 expect() {
   local status
   rm -rf "$folder/out" "$folder/calls"
-  CALLS=$folder/calls CHECK=$3 BENCH=$4 PACELINE_DEVICE_SECONDS=$5 PACELINE_BINARY=$folder/paceline \
+  CALLS=$folder/calls CHECK=$3 BENCH=$4 CUDNN=${6:-3} PACELINE_DEVICE_SECONDS=$5 PACELINE_BINARY=$folder/paceline \
     "$root/tools/device_check.sh" "$folder/out" >"$folder/said" 2>&1
   status=$?
   summary=$(cat "$folder/out/summary.txt") calls=$(cat "$folder/calls")
@@ -38,7 +40,15 @@ root=$(readlink -f -- "$1")
 expect "all of it" 0 0 0 400
 for part in check bench calibrate execute-gpt_350m execute-llama_1b; do says "ran: $part"; done
 calls "calibrate samples.jsonl --out device.json"
+says "skipped: cudnn-check (said of cuDNN)"
 calls "--set profile=$folder/out/device.json --set attention=paceline"
+expect "cuDNN is there" 0 0 0 400 0
+says "ran: cudnn-check"
+calls "calibrate samples.jsonl cudnn.jsonl --out device.json"
+expect "cuDNN is wrong: the rest is measured all the same" 1 0 0 400 1
+says "failed: cudnn-check (exit status 1)"
+says "ran: execute-llama_1b"
+[[ $calls != *cudnn.jsonl* ]] || wrong "cuDNN was measured"
 expect "without a GPU" 0 3 0 400
 says "skipped: check (said by check)"
 says "skipped: bench, calibrate and execute"

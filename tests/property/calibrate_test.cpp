@@ -199,7 +199,7 @@ TEST_CASE("collectives: the curve, and latency and bandwidth by range of sizes",
   CHECK(fit.reports[0].passed());
 }
 
-TEST_CASE("attention: rates over the sequence, by type and head size", "[calibrate]") {
+TEST_CASE("attention: rates over the sequence, by kernel, type and head size", "[calibrate]") {
   const bool wrong = GENERATE(false, true);
   CAPTURE(wrong);
   Maker maker(8, wrong);
@@ -225,17 +225,25 @@ TEST_CASE("attention: rates over the sequence, by type and head size", "[calibra
             m.sample.median *
             (attention_flops(m.sample) / (slow * rate(static_cast<double>(s))) + 3e-6);
         samples.push_back(m);
+        m.sample.kernel = "attention-cudnn";  // a third faster
+        m.sample.median = (m.sample.median - base::Seconds(3e-6)) * 0.75 + base::Seconds(3e-6);
+        samples.push_back(m);
       }
   const AttentionFit fit = fit_attention(samples, 3e-6);
-  REQUIRE(fit.curves.size() == 1);
-  CHECK(fit.curves[0].head_dim == 128);
-  CHECK(fit.curves[0].precision == Precision::Bf16);
-  REQUIRE(fit.curves[0].points.size() == 6);
-  for (const auto& p : fit.curves[0].points) {
-    CHECK(p.forward.value == Approx(rate(p.sequence)).epsilon(0.05));
-    CHECK(p.backward.value == Approx(0.8 * rate(p.sequence)).epsilon(0.05));
+  REQUIRE(fit.curves.size() == 2);
+  CHECK(fit.curves[0].kernel == "paceline");
+  CHECK(fit.curves[1].kernel == "cudnn-9");
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double faster = i == 0 ? 1 : 1 / 0.75;
+    CHECK(fit.curves[i].head_dim == 128);
+    CHECK(fit.curves[i].precision == Precision::Bf16);
+    REQUIRE(fit.curves[i].points.size() == 6);
+    for (const auto& p : fit.curves[i].points) {
+      CHECK(p.forward.value == Approx(faster * rate(p.sequence)).epsilon(0.05));
+      CHECK(p.backward.value == Approx(faster * 0.8 * rate(p.sequence)).epsilon(0.05));
+    }
+    CHECK(fit.reports[i].passed());
   }
-  CHECK(fit.reports[0].passed());
 }
 
 TEST_CASE("elementwise kernels: a curve for each kernel, pass, type and block", "[calibrate]") {

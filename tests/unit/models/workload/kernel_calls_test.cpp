@@ -110,6 +110,16 @@ TEST_CASE("the kernels of a step stand once each, with the optimizer", "[kernel-
                                            {"causal", 1}});
 }
 
+TEST_CASE("a scenario whose attention is cuDNN's calls cuDNN's kernel", "[kernel-calls]") {
+  Scenario s = small_gpt();
+  const base::Extents own = find(scenario_kernel_calls(s), "attention", "backward").extents;
+  s.attention = "cudnn-9";
+  const std::vector<KernelCall> calls = scenario_kernel_calls(s);
+  CHECK(find(calls, "attention-cudnn", "forward").extents == own);
+  CHECK(find(calls, "attention-cudnn", "backward").extents == own);
+  for (const KernelCall& c : calls) CHECK(c.kernel != "attention");
+}
+
 TEST_CASE("every kernel of this program has a law, and its extents a size", "[kernel-calls]") {
   for (const kernels::Operation& operation : kernels::operations()) {
     INFO(operation.kernel << " " << operation.pass);
