@@ -108,7 +108,7 @@ RunSample sample_run(const RunSetting& setting, std::uint64_t seed, bool with_sp
 RunSample sample_run(double work, const Checkpoints& checkpoints,
                      const std::vector<FailureProcess>& failures, std::uint64_t seed,
                      bool with_spans = false);
-inline constexpr int kMostFailures = 10'000'000;
+inline constexpr int kMostFailures = 1'000'000;
 
 /// Means over sampled runs, with their confidence.
 struct RunEstimates {

@@ -46,6 +46,7 @@ class Run {
   RunSample go() {
     const double every = setting_.checkpoints.every;
     while (true) {
+      repeat_quietly();
       const double to_save = every - since_, to_end = setting_.work - done_;
       if (!advance(std::min(to_save, to_end))) continue;
       if (to_end <= to_save) break;
@@ -83,6 +84,26 @@ class Run {
     for (const SlowNode& s : slow_)
       if (s.until < first.at) first = {s.until, Event::SlowEnd};
     return first;
+  }
+
+  /// Many checkpoints at once, while nothing comes and nobody asks for spans.
+  void repeat_quietly() {
+    if (with_spans_ || since_ > 0 || pace_ <= 0) return;
+    const Checkpoints& c = setting_.checkpoints;
+    const double cycle = c.every / pace_ + c.blocking;
+    // One is left for the checks of rounding further down.
+    const double many = std::floor(std::min((next().at - now_) / cycle,
+                                            (setting_.work - done_) / c.every)) - 1;
+    if (many < 2) return;
+    const double first = done_, begin = now_;
+    note(pace_ < 1 ? Doing::Slow : Doing::Work, now_ + many * c.every / pace_);
+    note(Doing::Checkpoint, now_ + many * c.blocking);
+    // Those that are still being written, and the one before them.
+    const double pending = std::min(many, std::ceil(c.written / cycle) + 1);
+    for (double i = many - pending + 1; i <= many; ++i) {
+      done_ = first + i * c.every;
+      save(begin + i * cycle + c.written);
+    }
   }
 
   /// Work of so many seconds, unless something comes first; it is then dealt with.

@@ -13,14 +13,19 @@ using namespace paceline;
 
 namespace {
 
-/// dp 4 x pp 2 x tp 8: a node is a stage of a replica, nodes 0 to 3 the first stage.
-models::Scenario eight_nodes(const std::string& policy, const std::string& more = "") {
+/// A node is a stage of a replica, nodes 0 to dp - 1 the first stage.
+models::Scenario tp_8(const std::string& policy, int pp, int dp, int sequences,
+                      const std::string& tokens = "1e10", const std::string& mtbf = "5000 h") {
   return tests::small_gpt(
-      "cluster: {preset: dgx-a100, nodes: 8}\nparallel: {tp: 8, pp: 2, dp: 4}\n"
-      "run: {tokens: 1e10}\nfailures: {node_mtbf: 5000 h, repair: 4 h, detect: 10 s, restart: 5 "
-      "min, recovery: " +
-      policy + ", checkpoints: {mode: memory}}\n" + more);
+      "cluster: {preset: dgx-a100, nodes: " + std::to_string(pp * dp) +
+      "}\nparallel: {tp: 8, pp: " + std::to_string(pp) + ", dp: " + std::to_string(dp) +
+      "}\nbatch: {global: " + std::to_string(sequences) + "}\nrun: {tokens: " + tokens +
+      "}\nfailures: {node_mtbf: " + mtbf +
+      ", repair: 4 h, detect: 10 s, restart: 5 min, recovery: " + policy +
+      ", checkpoints: {mode: memory}}\n");
 }
+/// dp 4 x pp 2 x tp 8, 8 microbatches.
+models::Scenario eight_nodes(const std::string& policy) { return tp_8(policy, 2, 4, 64); }
 
 double pace_without(const models::Scenario& s, const std::vector<int>& nodes) {
   const sim::Prediction p = sim::predict(s);
@@ -84,11 +89,7 @@ TEST_CASE("ReCycle hides a lost replica in the bubbles while they last", "[failu
   CHECK(pace_without(eight_nodes("recycle"), {0, 1}) < one);
   CHECK(pace_without(eight_nodes("recycle"), {0, 4}) == one);  // another stage
   // 2 microbatches of a pipeline of 4: idle time for two more is there.
-  const std::string deep =
-      "cluster: {preset: dgx-a100, nodes: 16}\nparallel: {tp: 8, pp: 4, dp: 4}\n"
-      "batch: {global: 16}\n";
-  CHECK(pace_without(eight_nodes("recycle", ""), {0}) <
-        pace_without(eight_nodes("recycle", deep), {0}));
+  CHECK(pace_without(tp_8("recycle", 4, 4, 16), {0}) > one);
 }
 
 TEST_CASE("Layers go to the stages that lost less, as well as it can be done", "[failures]") {
@@ -139,8 +140,7 @@ TEST_CASE("A slow node sets the pace of all", "[failures]") {
 
 TEST_CASE("The policies in one run: the better they are, the more of it is work", "[failures]") {
   const auto goodput = [](const std::string& policy) {
-    return sim::predict(eight_nodes(policy, "run: {tokens: 2e12}\nfailures: {node_mtbf: 800 h}\n"))
-        .result.outlook->goodput.value;
+    return sim::predict(tp_8(policy, 2, 4, 64, "2e12", "800 h")).result.outlook->goodput.value;
   };
   const double waits = goodput("restart"), spares = goodput("{policy: spares, spares: 2}");
   const double drops = goodput("drop-replica"), moves = goodput("elastic");
