@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <span>
 
 #include "base/text.hpp"
 #include "reports/names.hpp"
@@ -12,12 +13,14 @@
 namespace paceline::reports {
 namespace {
 
-constexpr int kBarCells = 60;
-
 std::string long_time(double seconds) {
   return seconds >= 2 * 86400  ? base::format_fixed(seconds / 86400, 1) + " days"
          : seconds >= 2 * 3600 ? base::format_fixed(seconds / 3600, 1) + " h"
                                : base::format_seconds(base::Seconds(seconds));
+}
+
+bool does_work(const sim::RunSpan& span) {
+  return span.doing == sim::Doing::Work || span.doing == sim::Doing::Slow;
 }
 
 std::string doing_key(int doing) {
@@ -43,13 +46,18 @@ sim::Estimate read_bounds(base::Fields& from, const std::string& key, const std:
 
 void write_sample(base::JsonWriter& json, const sim::RunOutlook& o) {
   json.key("sample").begin_object().field("run_s", o.sample_seconds);
-  json.field("spans_left_out", o.spans_left_out).key("spans").begin_array();
-  for (const sim::RunSpan& span : o.sample) {
+  const std::size_t written = std::min(o.sample.size(), kMostRunSpans);
+  json.key("work_share").begin_array(true);
+  for (const double share : o.sample_work) json.value(share);
+  json.end_array();
+  json.field("spans_left_out",
+             static_cast<std::int64_t>(o.sample.size() - written) + o.spans_left_out);
+  json.key("spans").begin_array();
+  for (const sim::RunSpan& span : std::span(o.sample).first(written)) {
     json.begin_object().field("doing", doing_key(static_cast<int>(span.doing)));
     json.field("begin_s", span.begin).field("end_s", span.end);
-    if (span.cause >= 0)
-      json.field("cause", o.causes[static_cast<std::size_t>(span.cause)].name);
-    if (span.doing == sim::Doing::Slow) json.field("pace", span.pace);
+    if (span.cause >= 0) json.field("cause", o.causes[static_cast<std::size_t>(span.cause)].name);
+    if (does_work(span)) json.field("pace", span.pace);
     json.end_object();
   }
   json.end_array().end_object();
@@ -64,7 +72,7 @@ sim::RunSpan read_span(base::Fields from, const sim::RunOutlook& o) {
   span.doing = static_cast<sim::Doing>(found);
   span.begin = from.number("begin_s", 0, kAny);
   span.end = from.number("end_s", span.begin, kAny);
-  if (span.doing == sim::Doing::Slow) span.pace = from.number("pace", 0, 1);
+  span.pace = does_work(span) ? from.number("pace", 0, 1) : 0;
   if (from.has("cause")) {
     const std::string name = from.text("cause");
     const auto cause = std::find_if(o.causes.begin(), o.causes.end(),
@@ -78,6 +86,8 @@ sim::RunSpan read_span(base::Fields from, const sim::RunOutlook& o) {
 
 void read_sample(base::Fields from, sim::RunOutlook& o) {
   o.sample_seconds = from.number("run_s", 0, kAny);
+  for (const base::Value& item : from.list("work_share"))
+    o.sample_work.push_back(base::parse_number(item.text, from.where(item, "work_share"), 0, 2));
   o.spans_left_out = static_cast<int>(from.integer("spans_left_out", 0, 2'000'000'000));
   for (const base::Value& item : from.list("spans"))
     o.sample.push_back(read_span(from.view(item, "spans"), o));
@@ -103,8 +113,8 @@ void read_causes(base::Fields& from, sim::RunOutlook& o) {
   doing.done();
   for (const base::Value& item : from.list("causes")) {
     base::Fields cause = from.view(item, "causes");
-    o.causes.push_back({cause.text("name"), cause.number("count", 0, kAny),
-                        cause.number("time_share", 0, kAny)});
+    o.causes.push_back(
+        {cause.text("name"), cause.number("count", 0, kAny), cause.number("time_share", 0, kAny)});
     cause.done();
   }
 }
@@ -123,7 +133,7 @@ void write_outlook(base::JsonWriter& json, const sim::RunOutlook& o) {
   }
   json.field("mtbf_s", o.mtbf).field("checkpoint_bytes", o.checkpoint_bytes);
   json.field("checkpoint_every_s", o.every).field("checkpoint_blocking_s", o.blocking);
-  json.field("runs", o.runs);
+  json.field("runs", o.runs).field("seed", o.seed);
   write_causes(json, o);
   write_sample(json, o);
   json.end_object();
@@ -145,6 +155,7 @@ sim::RunOutlook read_outlook(base::Fields from) {
   o.every = from.number("checkpoint_every_s", 0, kAny);
   o.blocking = from.number("checkpoint_blocking_s", 0, kAny);
   o.runs = static_cast<int>(from.integer("runs", 1, 2'000'000'000));
+  o.seed = static_cast<std::uint64_t>(from.integer("seed", 0, 1'000'000'000));
   read_causes(from, o);
   read_sample(from.map("sample"), o);
   from.done();
@@ -177,21 +188,10 @@ std::string shares(const sim::RunOutlook& o) {
 
 }  // namespace
 
-std::string run_bar(const sim::RunOutlook& o, int cells, const TextStyle& style) {
-  std::vector<double> work(static_cast<std::size_t>(cells), 0.0);
-  const double cell = o.sample_seconds / cells;
-  for (const sim::RunSpan& span : o.sample) {
-    if (span.doing != sim::Doing::Work && span.doing != sim::Doing::Slow) continue;
-    const int first = std::clamp(static_cast<int>(span.begin / cell), 0, cells - 1);
-    const int last = std::clamp(static_cast<int>(span.end / cell), 0, cells - 1);
-    for (int i = first; i <= last; ++i) {
-      const double inside = std::min(span.end, (i + 1) * cell) - std::max(span.begin, i * cell);
-      work[static_cast<std::size_t>(i)] += std::max(0.0, inside) * span.pace / cell;
-    }
-  }
+std::string run_bar(const sim::RunOutlook& o, const TextStyle& style) {
   constexpr std::array<std::string_view, 9> kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string text;
-  for (const double share : work) {
+  for (const double share : o.sample_work) {
     const double bounded = std::clamp(share, 0.0, 1.0);
     if (style.blocks)
       text += kBlocks[static_cast<std::size_t>(std::lround(bounded * 8))];
@@ -221,8 +221,7 @@ std::vector<std::string> outlook_lines(const sim::RunOutlook& o, const TextStyle
     lines.push_back("recovery " + o.recovery + ": without one node " +
                     base::format_percent(o.one_lost->pace) + " of the tokens a second, after " +
                     base::format_seconds(base::Seconds(o.one_lost->regroup)));
-  if (!o.sample.empty() && o.spans_left_out == 0)
-    lines.push_back("one run  " + run_bar(o, kBarCells, style));
+  lines.push_back("one run  " + run_bar(o, style));
   return lines;
 }
 

@@ -16,9 +16,12 @@ void write_outlook(base::JsonWriter& json, const sim::RunOutlook& outlook);
 sim::RunOutlook read_outlook(base::Fields from);
 std::vector<std::string> outlook_lines(const sim::RunOutlook& outlook, const TextStyle& style = {});
 
-/// One sampled run in so many cells, each as high as the share of its time that is work: eighths of
-/// a block, or without block characters tenths, 9 for all of it.
-std::string run_bar(const sim::RunOutlook& outlook, int cells, const TextStyle& style);
+/// The sampled run, each character as high as the share of its time that is work: eighths of a
+/// block, or without block characters ninths, 9 for all of it.
+std::string run_bar(const sim::RunOutlook& outlook, const TextStyle& style);
+
+/// Spans of the sampled run that JSON holds, from the first on.
+inline constexpr std::size_t kMostRunSpans = 200;
 
 /// Height of what draw_run draws.
 inline constexpr double kRunStrip = 74;

@@ -51,7 +51,7 @@ void draw_run(svg::Picture& picture, const sim::RunOutlook& o, double x, double 
     const double right = x + span.end * scale;
     const bool works = span.doing == sim::Doing::Work;
     // Stops are far shorter than a pixel: a hair each.
-    const double wide = std::max(right - left, works ? 0.0 : 0.4);
+    const double wide = std::min(std::max(right - left, works ? 0.0 : 0.4), x + width - left);
     if (wide <= 0) continue;
     std::string hover;
     if (span.cause >= 0)

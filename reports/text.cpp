@@ -287,6 +287,7 @@ Lines footer(const Answer& a, const TextStyle& style) {
                (a.stack.empty() ? "none" : a.stack) + ", engine " + a.result.engine +
                (a.result.fidelity.empty() ? "" : ", fidelity " + a.result.fidelity) +
                (a.result.distribution ? ", seed " + std::to_string(a.result.distribution->seed)
+                : a.result.outlook    ? ", seed " + std::to_string(a.result.outlook->seed)
                                       : std::string(", nothing random")),
            style);
   return lines;

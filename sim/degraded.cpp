@@ -28,9 +28,17 @@ std::string key_of(const Lost& lost, models::LostMatters depends) {
 
 DegradedSteps::DegradedSteps(const models::Scenario& scenario, const models::Plan& plan,
                              const Result& whole)
-    : scenario_(scenario), plan_(plan), step_(whole.step_time), fits_(whole.fits()) {}
+    : scenario_(scenario), plan_(plan), fits_(whole.fits()) {
+  if (whole.engine == "reference") step_ = whole.step_time;
+}
 
-Degraded DegradedSteps::predict_without(const Lost& lost) const {
+/// Degraded steps are the reference engine's, so must be what they are compared with.
+double DegradedSteps::whole_step() {
+  if (step_ == 0) step_ = predict(without_failures(scenario_)).result.step_time;
+  return step_;
+}
+
+Degraded DegradedSteps::predict_without(const Lost& lost) {
   const std::optional<DegradedStep> step =
       recovery_of(*scenario_.failures->recovery)(scenario_, plan_, lost);
   if (!step) return {0, 0};
@@ -39,7 +47,7 @@ Degraded DegradedSteps::predict_without(const Lost& lost) const {
   const Result r = predict(step->scenario, {.load = step->load}).result;
   if (fits_ && !r.fits()) return {0, 0};
   // Nothing is faster than the whole job: it could work that way too.
-  return {std::min(1.0, step->share * step_ / r.step_time), step->regroup};
+  return {std::min(1.0, step->share * whole_step() / r.step_time), step->regroup};
 }
 
 Degraded DegradedSteps::without(const std::vector<int>& nodes) {
@@ -74,7 +82,8 @@ double DegradedSteps::with_slow_node(double factor, int nodes) {
         load[static_cast<std::size_t>((device + d) / pp.stride % pp.size)] = factor;
       device += group.devices_per_node;
       double& pace = known[load];
-      if (pace == 0) pace = std::min(1.0, step_ / predict(s, {.load = load}).result.step_time);
+      if (pace == 0)
+        pace = std::min(1.0, whole_step() / predict(s, {.load = load}).result.step_time);
       mean += pace / nodes;
     }
   }

@@ -32,10 +32,11 @@ class DegradedSteps {
  private:
   models::Scenario scenario_;
   models::Plan plan_;
-  double step_;
+  double step_ = 0;  ///< s of the whole job, as the reference engine says; 0: not yet known
   bool fits_;
   std::map<std::string, Degraded> known_;
-  Degraded predict_without(const Lost& lost) const;
+  double whole_step();
+  Degraded predict_without(const Lost& lost);
 };
 
 }  // namespace paceline::sim

@@ -137,21 +137,23 @@ struct OneLost {
 
 /// Of the run with failures and checkpoints.
 struct RunOutlook {
-  Estimate goodput;                    ///< share of the time that is steps
-  Estimate run_seconds;                ///< mean
-  std::optional<Estimate> run_money;   ///< USD; nothing where no price is known
-  double mtbf = 0;                     ///< s, of what stops the whole job; 0: nothing does
-  double checkpoint_bytes = 0;         ///< of the whole job
-  double every = 0;                    ///< s of work between checkpoints
-  double blocking = 0;                 ///< s that one stops the job
-  int runs = 0;                        ///< sampled
-  std::string recovery;                ///< name of the policy
-  std::array<double, kDoings> doing{}; ///< share of the time, by Doing
+  Estimate goodput;                   ///< share of the time that is steps
+  Estimate run_seconds;               ///< mean
+  std::optional<Estimate> run_money;  ///< USD; nothing where no price is known
+  double mtbf = 0;                    ///< s, of what stops the whole job; 0: nothing does
+  double checkpoint_bytes = 0;        ///< of the whole job
+  double every = 0;                   ///< s of work between checkpoints
+  double blocking = 0;                ///< s that one stops the job
+  int runs = 0;                       ///< sampled
+  std::uint64_t seed = 0;
+  std::string recovery;                 ///< name of the policy
+  std::array<double, kDoings> doing{};  ///< share of the time, by Doing
   std::vector<OutlookCause> causes;
-  std::optional<OneLost> one_lost;     ///< where the job goes on
-  double sample_seconds = 0;           ///< of the run whose spans these are
-  std::vector<RunSpan> sample;         ///< one run; checkpoints belong to the work around them
-  int spans_left_out = 0;              ///< after the last of them
+  std::optional<OneLost> one_lost;  ///< where the job goes on
+  double sample_seconds = 0;        ///< of the run whose spans these are
+  std::vector<RunSpan> sample;      ///< one run; checkpoints belong to the work before them
+  std::vector<double> sample_work;  ///< in equal parts of it, the share of the time that is work
+  int spans_left_out = 0;           ///< after the last of `sample`, where it was read
 };
 
 /// Every engine's answer. Times in seconds, sizes in bytes.

@@ -164,24 +164,39 @@ double joint_mtbf(const RunSetting& setting) {
   return rate > 0 ? 1 / rate : 0;
 }
 
-/// Checkpoints go into the work around them: between two failures there is one span.
+bool works(const RunSpan& span) { return span.doing == Doing::Work || span.doing == Doing::Slow; }
+
+/// Checkpoints go into the work before them, whose pace falls: between two failures there is one
+/// span.
 void keep_sample(const RunSample& run, RunOutlook& out) {
   out.sample_seconds = run.wall;
+  double own = 1;  // pace of the last span's work
   for (RunSpan span : run.spans) {
-    if (span.doing == Doing::Checkpoint) span = {Doing::Work, span.begin, span.end, -1, 1};
-    if (!out.sample.empty() && out.spans_left_out == 0) {
+    const bool saves = span.doing == Doing::Checkpoint;
+    if (saves) span.pace = 0;
+    if (!out.sample.empty()) {
       RunSpan& last = out.sample.back();
-      const bool same = last.doing == span.doing && last.cause == span.cause &&
-                        (span.doing != Doing::Slow || last.pace == span.pace);
-      if (same) {
+      const bool alike = last.doing == span.doing && last.cause == span.cause;
+      if (works(last) && (saves || (alike && span.pace == own))) {
+        const double did =
+            last.pace * (last.end - last.begin) + span.pace * (span.end - span.begin);
         last.end = span.end;
+        last.pace = std::min(1.0, did / (last.end - last.begin));
         continue;
       }
     }
-    if (out.sample.size() < kMostRunSpans)
-      out.sample.push_back(span);
-    else
-      ++out.spans_left_out;
+    own = span.pace;
+    out.sample.push_back(span);
+  }
+  out.sample_work.assign(kSampleParts, 0.0);
+  const double part = out.sample_seconds / kSampleParts;
+  for (const RunSpan& span : out.sample) {
+    if (!works(span)) continue;
+    for (int i = static_cast<int>(span.begin / part); i < kSampleParts && i * part < span.end;
+         ++i) {
+      const double inside = std::min(span.end, (i + 1) * part) - std::max(span.begin, i * part);
+      out.sample_work[static_cast<std::size_t>(i)] += std::max(0.0, inside) * span.pace / part;
+    }
   }
 }
 
@@ -199,8 +214,8 @@ void take_estimates(const RunSetting& setting, const RunEstimates& e, const Resu
   if (r.money) out.run_money = scaled(e.held, r.money->run / r.run_seconds);
   for (std::size_t i = 0; i < out.doing.size(); ++i) out.doing[i] = e.doing[i] / e.wall.value;
   for (std::size_t i = 0; i < setting.failures.size(); ++i)
-    out.causes.push_back({setting.failures[i].name, e.cause_counts[i],
-                          e.cause_seconds[i] / e.wall.value});
+    out.causes.push_back(
+        {setting.failures[i].name, e.cause_counts[i], e.cause_seconds[i] / e.wall.value});
 }
 
 RunSetting setting_of(const Scenario& s, int nodes, const std::shared_ptr<DegradedSteps>& steps,
@@ -251,6 +266,7 @@ void add_outlook(const Scenario& s, const models::Plan& plan, Result& r) {
   out.blocking = setting.checkpoints.blocking;
   out.recovery = f.recovery->name;
   out.runs = f.runs;
+  out.seed = f.seed;
   if (f.recovery->traits.goes_on) out.one_lost = steps->one_lost(nodes);
   take_estimates(setting, estimate_runs(setting, f.runs, f.seed), r, out);
   keep_sample(sample_run(setting, f.seed, true), out);

@@ -6,8 +6,8 @@
 
 namespace paceline::sim {
 
-/// Spans of the sampled run that a result keeps, from the first on.
-inline constexpr std::size_t kMostRunSpans = 2000;
+/// Parts of RunOutlook::sample_work.
+inline constexpr int kSampleParts = 60;
 
 /// What failures and checkpoints make of the run: sampled (sim/outer/failures.hpp) from the
 /// scenario's `failures`, with the bytes of weights and optimizer states as checkpoint. Needs the

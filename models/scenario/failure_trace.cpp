@@ -14,12 +14,12 @@ namespace {
 constexpr std::size_t kMostEvents = 1'000'000;
 constexpr std::size_t kMostTraceBytes = 64U << 20;
 constexpr std::array<base::Named<FailureKind>, 7> kFailureKinds{{{"device", FailureKind::Device},
-                                                          {"node", FailureKind::Node},
-                                                          {"link", FailureKind::Link},
-                                                          {"site", FailureKind::Site},
-                                                          {"job", FailureKind::Job},
-                                                          {"slow", FailureKind::Slow},
-                                                          {"spot", FailureKind::Spot}}};
+                                                                 {"node", FailureKind::Node},
+                                                                 {"link", FailureKind::Link},
+                                                                 {"site", FailureKind::Site},
+                                                                 {"job", FailureKind::Job},
+                                                                 {"slow", FailureKind::Slow},
+                                                                 {"spot", FailureKind::Spot}}};
 
 int nodes_of(const Cluster& cluster) {
   int nodes = 0;

@@ -131,8 +131,8 @@ void check_policy(const base::Fields& fields, const FailurePlaces& places, Failu
     fields.fail("recovery", name + " needs another replica, and dp is 1",
                 "dp above 1, or recovery: restart or spares");
   if (p.ep > 1)
-    fields.fail("recovery", name + " needs every expert in several replicas, and ep is " +
-                                std::to_string(p.ep),
+    fields.fail("recovery",
+                name + " needs every expert in several replicas, and ep is " + std::to_string(p.ep),
                 "ep: 1, or recovery: restart or spares");
   if (traits.needs_copies && p.zero > 0 && (p.shard == 0 || p.shard == p.dp))
     fields.fail("recovery",

@@ -82,9 +82,9 @@ struct FailureSettings {
   double spot_notice = 0;   ///< s of warning
   std::vector<FailureEvent> trace;  ///< by time
   const RecoveryPolicy* recovery = nullptr;
-  int spares = 0;                 ///< nodes
-  double edit = 0;                ///< s, RecoveryTraits::edit
-  bool migrates_beside = false;   ///< states move beside the next step
+  int spares = 0;                ///< nodes
+  double edit = 0;               ///< s, RecoveryTraits::edit
+  bool migrates_beside = false;  ///< states move beside the next step
   CheckpointMode mode = CheckpointMode::Blocking;
   double every = 0;    ///< s of work between checkpoints; 0: Daly's optimum
   double storage = 0;  ///< bytes/s that the storage takes from the whole job

@@ -31,11 +31,11 @@ struct FailureProcess {
   double restart = 0;  ///< s from there until work goes on, by the last checkpoint
   Strike strike = Strike::Stop;
   Takes takes = Takes::Nothing;
-  double lasts = 0;     ///< s; of Stop, until the nodes are back
-  double pace = 1;      ///< of Slow: work a second
-  bool warned = false;  ///< it is known before: nothing to detect
-  double notice = 0;    ///< s of warning, where `warned`; a checkpoint that fits in is saved
-  bool unpaid = false;  ///< nodes cost nothing while they are away
+  double lasts = 0;        ///< s; of Stop, until the nodes are back
+  double pace = 1;         ///< of Slow: work a second
+  bool warned = false;     ///< it is known before: nothing to detect
+  double notice = 0;       ///< s of warning, where `warned`; a checkpoint that fits in is saved
+  bool unpaid = false;     ///< nodes cost nothing while they are away
   bool taken_out = false;  ///< Slow: its node is then taken out, as a Stop of `process_after`
   std::size_t process_after = 0;
   bool traced = false;  ///< only when the trace says so

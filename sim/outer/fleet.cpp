@@ -57,6 +57,7 @@ bool Nodes::here(int node) const {
 void Nodes::take(int node, double back, std::size_t process, bool unpaid) {
   away_.push_back({node, back, process, unpaid, false});
   fill();
+  find_state();
 }
 
 void Nodes::fill() {
@@ -75,13 +76,13 @@ double Nodes::next_return() const {
 }
 
 std::size_t Nodes::return_next() {
-  const auto back = std::min_element(away_.begin(), away_.end(), [](const Away& a, const Away& b) {
-    return a.back < b.back;
-  });
+  const auto back = std::min_element(away_.begin(), away_.end(),
+                                     [](const Away& a, const Away& b) { return a.back < b.back; });
   const std::size_t process = back->process;
   if (back->replaced) ++spares_;
   away_.erase(back);
   fill();
+  find_state();
   return process;
 }
 
@@ -93,17 +94,18 @@ std::vector<int> Nodes::lost() const {
   return nodes;
 }
 
-Degraded Nodes::state() const {
+void Nodes::find_state() {
   const std::vector<int> missing = lost();
-  if (missing.empty()) return fleet_.goes_on ? fleet_.goes_on(missing) : Degraded{};
-  return fleet_.goes_on ? fleet_.goes_on(missing) : Degraded{0, 0};
+  if (fleet_.goes_on)
+    state_ = fleet_.goes_on(missing);
+  else
+    state_ = missing.empty() ? Degraded{} : Degraded{0, 0};
 }
 
 double Nodes::paid() const {
   if (fleet_.nodes == 0) return 1;
-  const auto unpaid = std::count_if(away_.begin(), away_.end(), [](const Away& a) {
-    return a.unpaid;
-  });
+  const auto unpaid =
+      std::count_if(away_.begin(), away_.end(), [](const Away& a) { return a.unpaid; });
   return 1 + (fleet_.spares - static_cast<double>(unpaid)) / fleet_.nodes;
 }
 

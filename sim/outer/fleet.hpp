@@ -38,14 +38,13 @@ class Strikes {
 /// Who is away, and what the job makes of it.
 class Nodes {
  public:
-  explicit Nodes(const Fleet& fleet) : fleet_(fleet), spares_(fleet.spares) {}
+  explicit Nodes(const Fleet& fleet) : fleet_(fleet), spares_(fleet.spares) { find_state(); }
   bool here(int node) const;
   void take(int node, double back, std::size_t process, bool unpaid);
   double next_return() const;
   /// The next one comes back; the process that took it.
   std::size_t return_next();
-  Degraded state() const;
-  bool complete() const { return lost().empty(); }
+  const Degraded& state() const { return state_; }
   /// Process of the first that is away.
   int cause() const { return away_.empty() ? -1 : static_cast<int>(away_.front().process); }
   /// Nodes paid for over those of the job.
@@ -61,8 +60,10 @@ class Nodes {
   const Fleet& fleet_;
   int spares_;
   std::vector<Away> away_;
+  Degraded state_;  ///< with those that are away now
   std::vector<int> lost() const;
   void fill();
+  void find_state();
 };
 
 }  // namespace paceline::sim

@@ -14,7 +14,7 @@ struct RunSpan {
   Doing doing = Doing::Work;
   double begin = 0, end = 0;  ///< s
   int cause = -1;             ///< index of the kind of failure; -1: none
-  double pace = 1;            ///< of Work and Slow
+  double pace = 1;            ///< of Work and Slow: work a second; 0 otherwise
 };
 
 }  // namespace paceline::sim

@@ -36,10 +36,7 @@ void check_setting(const RunSetting& s) {
 class Run {
  public:
   Run(const RunSetting& setting, std::uint64_t seed, bool with_spans)
-      : setting_(setting),
-        strikes_(setting, seed),
-        nodes_(setting.fleet),
-        with_spans_(with_spans) {
+      : setting_(setting), strikes_(setting, seed), nodes_(setting.fleet), with_spans_(with_spans) {
     sample_.causes.resize(setting.failures.size());
   }
 
@@ -92,8 +89,8 @@ class Run {
     const Checkpoints& c = setting_.checkpoints;
     const double cycle = c.every / pace_ + c.blocking;
     // One is left for the checks of rounding further down.
-    const double many = std::floor(std::min((next().at - now_) / cycle,
-                                            (setting_.work - done_) / c.every)) - 1;
+    const double many =
+        std::floor(std::min((next().at - now_) / cycle, (setting_.work - done_) / c.every)) - 1;
     if (many < 2) return;
     const double first = done_, begin = now_;
     note(pace_ < 1 ? Doing::Slow : Doing::Work, now_ + many * c.every / pace_);
@@ -193,9 +190,9 @@ class Run {
   }
 
   std::optional<Hit> end_slow() {
-    const auto ends = std::min_element(
-        slow_.begin(), slow_.end(),
-        [](const SlowNode& a, const SlowNode& b) { return a.until < b.until; });
+    const auto ends =
+        std::min_element(slow_.begin(), slow_.end(),
+                         [](const SlowNode& a, const SlowNode& b) { return a.until < b.until; });
     const SlowNode ended = *ends;
     slow_.erase(ends);
     const FailureProcess& f = process(ended.process);
@@ -336,8 +333,8 @@ class Run {
     now_ = std::max(now_, until);
   }
   void add(Doing doing, double seconds, int cause) {
-    double* const parts[kDoings] = {nullptr,          &sample_.checkpoint, &sample_.lost,
-                                    &sample_.detect,  &sample_.restart,    &sample_.wait,
+    double* const parts[kDoings] = {nullptr,         &sample_.checkpoint, &sample_.lost,
+                                    &sample_.detect, &sample_.restart,    &sample_.wait,
                                     &sample_.slow};
     if (doing == Doing::Work) return;  // counted at the end: all of it, once
     if (doing == Doing::Slow) seconds *= 1 - pace_;

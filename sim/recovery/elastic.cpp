@@ -20,8 +20,7 @@ std::vector<double> end_work(const models::Scenario& s, const models::Plan& plan
     layer = std::min(layer, stage_seconds(times.stages[i]) / std::max(1, plan.stages[i].layers));
   std::vector<double> ends;
   for (std::size_t i = 0; i < plan.stages.size(); ++i)
-    ends.push_back(
-        std::max(0.0, stage_seconds(times.stages[i]) / layer - plan.stages[i].layers));
+    ends.push_back(std::max(0.0, stage_seconds(times.stages[i]) / layer - plan.stages[i].layers));
   return ends;
 }
 
@@ -45,8 +44,7 @@ double moving_seconds(const models::Scenario& s, const models::Plan& plan, int l
   if (lost == 0) return moved / receives(s);
   const double restored =
       shards > 1 ? parameters * bytes.optimizer / shards * lost / (s.parallel.dp - lost) : 0;
-  return moved / receives(s) +
-         restored / s.cluster.groups.front().device.host_bandwidth.value;
+  return moved / receives(s) + restored / s.cluster.groups.front().device.host_bandwidth.value;
 }
 
 }  // namespace
@@ -62,8 +60,7 @@ std::optional<DegradedStep> elastic(const models::Scenario& scenario, const mode
   DegradedStep step{.scenario = without_failures(scenario)};
   std::vector<int> before, after;
   for (const models::Stage& stage : plan.stages) before.push_back(stage.layers);
-  for (const int cells : lost.cells)
-    step.load.push_back(static_cast<double>(dp) / (dp - cells));
+  for (const int cells : lost.cells) step.load.push_back(static_cast<double>(dp) / (dp - cells));
   int layers = 0;
   std::vector<double> load;
   for (std::size_t i = 0; i < before.size(); ++i) {

@@ -3,10 +3,28 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/error.hpp"
 
 namespace paceline::sim {
+namespace {
+
+/// First and one past the last: nodes are numbered through the groups, as devices are.
+std::pair<int, int> devices_of(const models::Cluster& cluster, int node) {
+  int device = 0;
+  for (const models::NodeGroup& group : cluster.groups) {
+    if (node < group.nodes) {
+      device += node * group.devices_per_node;
+      return {device, device + group.devices_per_node};
+    }
+    node -= group.nodes;
+    device += group.devices();
+  }
+  return {device, device};
+}
+
+}  // namespace
 
 RecoveryFunction recovery_of(const models::RecoveryPolicy& policy) {
 #define PACELINE_RECOVERY(function, word, traits, summary) \
@@ -29,17 +47,11 @@ models::Scenario without_failures(const models::Scenario& scenario) {
 Lost lost_with(const models::Scenario& s, const models::Plan& plan, const std::vector<int>& nodes) {
   const models::Mesh& mesh = plan.meshes.front();
   const models::MeshAxis dp = mesh.axis("dp"), pp = mesh.axis("pp");
-  const std::set<int> away(nodes.begin(), nodes.end());
   std::set<std::pair<int, int>> cells;
-  // Nodes are numbered through the groups, as devices are.
-  int device = 0, node = 0;
-  for (const models::NodeGroup& group : s.cluster.groups) {
-    for (int n = 0; n < group.nodes; ++n, ++node, device += group.devices_per_node) {
-      if (!away.contains(node)) continue;
-      const int end = std::min(device + group.devices_per_node, plan.world_size);
-      for (int rank = device; rank < end; ++rank)
-        cells.insert({rank / pp.stride % pp.size, rank / dp.stride % dp.size});
-    }
+  for (const int node : nodes) {
+    const auto [first, end] = devices_of(s.cluster, node);
+    for (int rank = first; rank < std::min(end, plan.world_size); ++rank)
+      cells.insert({rank / pp.stride % pp.size, rank / dp.stride % dp.size});
   }
   Lost lost;
   lost.cells.resize(static_cast<std::size_t>(pp.size));
@@ -86,8 +98,8 @@ std::vector<int> balanced_layers(int layers, const std::vector<double>& load,
 int most_moved(const std::vector<int>& before, const std::vector<int>& after) {
   int most = 0, old_first = 0, new_first = 0;
   for (std::size_t s = 0; s < before.size(); ++s) {
-    const int kept = std::max(0, std::min(old_first + before[s], new_first + after[s]) -
-                                     std::max(old_first, new_first));
+    const int kept = std::max(
+        0, std::min(old_first + before[s], new_first + after[s]) - std::max(old_first, new_first));
     most = std::max(most, after[s] - kept);
     old_first += before[s];
     new_first += after[s];

@@ -36,9 +36,9 @@ using RecoveryFunction = std::optional<DegradedStep> (*)(const models::Scenario&
                                                          const models::Plan& plan,
                                                          const Lost& lost);
 
-#define PACELINE_RECOVERY(function, name, traits, summary)                          \
-  std::optional<DegradedStep> function(const models::Scenario& scenario,            \
-                                       const models::Plan& plan, const Lost& lost);
+#define PACELINE_RECOVERY(function, name, traits, summary)                                         \
+  std::optional<DegradedStep> function(const models::Scenario& scenario, const models::Plan& plan, \
+                                       const Lost& lost);
 #include "models/scenario/recoveries.def"
 #undef PACELINE_RECOVERY
 

@@ -14,9 +14,8 @@ using namespace paceline::sim;
 RunSetting half_a_year(bool goes_on) {
   const double mtbf = 54 * 86400.0 / 419;
   FailureProcess node{"node", mtbf, 1, 60, 600};
-  RunSetting s{.work = 180 * 86400.0,
-               .checkpoints = {daly_interval(6, mtbf), 6, 60},
-               .failures = {node}};
+  RunSetting s{
+      .work = 180 * 86400.0, .checkpoints = {daly_interval(6, mtbf), 6, 60}, .failures = {node}};
   s.fleet.nodes = 2048;
   if (!goes_on) return s;
   s.failures.front().takes = Takes::Node;
@@ -33,8 +32,7 @@ void BM_sample_half_a_year(benchmark::State& state) {
   std::uint64_t seed = 1;
   int failures = 0;
   for (auto _ : state) failures += sample_run(setting, seed++).failures;
-  state.counters["failures"] =
-      benchmark::Counter(failures, benchmark::Counter::kAvgIterations);
+  state.counters["failures"] = benchmark::Counter(failures, benchmark::Counter::kAvgIterations);
 }
 BENCHMARK(BM_sample_half_a_year)->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 

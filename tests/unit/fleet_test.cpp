@@ -155,9 +155,8 @@ TEST_CASE("every second is accounted for, whatever breaks", "[failures]") {
   spot.name = "spot";
   spot.warned = spot.unpaid = true;
   spot.notice = 100;
-  RunSetting s{.work = 400 * kAnHour,
-               .checkpoints = {1200, 20, 90},
-               .failures = {node, flap, slow, spot}};
+  RunSetting s{
+      .work = 400 * kAnHour, .checkpoints = {1200, 20, 90}, .failures = {node, flap, slow, spot}};
   s.fleet.nodes = 4;
   s.fleet.step = 5;
   for (const bool elastic : {false, true}) {

@@ -16,13 +16,12 @@ namespace {
 /// A node is a stage of a replica, nodes 0 to dp - 1 the first stage.
 models::Scenario tp_8(const std::string& policy, int pp, int dp, int sequences,
                       const std::string& tokens = "1e10", const std::string& mtbf = "5000 h") {
-  return tests::small_gpt(
-      "cluster: {preset: dgx-a100, nodes: " + std::to_string(pp * dp) +
-      "}\nparallel: {tp: 8, pp: " + std::to_string(pp) + ", dp: " + std::to_string(dp) +
-      "}\nbatch: {global: " + std::to_string(sequences) + "}\nrun: {tokens: " + tokens +
-      "}\nfailures: {node_mtbf: " + mtbf +
-      ", repair: 4 h, detect: 10 s, restart: 5 min, recovery: " + policy +
-      ", checkpoints: {mode: memory}}\n");
+  return tests::small_gpt("cluster: {preset: dgx-a100, nodes: " + std::to_string(pp * dp) +
+                          "}\nparallel: {tp: 8, pp: " + std::to_string(pp) + ", dp: " +
+                          std::to_string(dp) + "}\nbatch: {global: " + std::to_string(sequences) +
+                          "}\nrun: {tokens: " + tokens + "}\nfailures: {node_mtbf: " + mtbf +
+                          ", repair: 4 h, detect: 10 s, restart: 5 min, recovery: " + policy +
+                          ", checkpoints: {mode: memory}}\n");
 }
 /// dp 4 x pp 2 x tp 8, 8 microbatches.
 models::Scenario eight_nodes(const std::string& policy) { return tp_8(policy, 2, 4, 64); }
@@ -72,9 +71,9 @@ TEST_CASE("Nodes that are lost are cells of the layout", "[failures]") {
 TEST_CASE("Dropping a replica is the step of the others", "[failures]") {
   const models::Scenario s = eight_nodes("drop-replica");
   const double step = sim::predict(s).result.step_time;
-  const models::Scenario three =
-      tests::small_gpt("cluster: {preset: dgx-a100, nodes: 8}\nparallel: {tp: 8, pp: 2, dp: 3}\n"
-                       "batch: {global: 48}\n");
+  const models::Scenario three = tests::small_gpt(
+      "cluster: {preset: dgx-a100, nodes: 8}\nparallel: {tp: 8, pp: 2, dp: 3}\n"
+      "batch: {global: 48}\n");
   const double fewer = sim::predict(three).result.step_time;
   CHECK(pace_without(s, {2}) == Approx(0.75 * step / fewer));
   CHECK(pace_without(s, {2, 6}) == pace_without(s, {2}));  // one replica
@@ -101,8 +100,7 @@ TEST_CASE("Layers go to the stages that lost less, as well as it can be done", "
         const std::vector<int> found = sim::balanced_layers(layers, load, ends);
         std::vector<int> chosen;
         CHECK(std::accumulate(found.begin(), found.end(), 0) == layers);
-        CHECK(worst_stage(found, load, ends) ==
-              Approx(best_of_all(layers, load, ends, chosen)));
+        CHECK(worst_stage(found, load, ends) == Approx(best_of_all(layers, load, ends, chosen)));
       }
     }
   }
