@@ -203,16 +203,18 @@ std::string run_bar(const sim::RunOutlook& o, const TextStyle& style) {
 
 std::vector<std::string> outlook_lines(const sim::RunOutlook& o, const TextStyle& style) {
   const auto percent = [](double x) { return base::format_percent(x); };
-  const auto usd = [](double x) { return base::format_fixed(x, 0); };
+  const auto usd = [](double x) {
+    return x < 1e4 ? base::format_fixed(x, 0) : base::format_count(x);
+  };
   std::vector<std::string> lines;
   std::string first = "goodput " + between(o.goodput, percent);
   if (o.goodput.low && o.goodput.high)
     first += ": mean of " + std::to_string(o.runs) + " sampled runs, 95 % confidence";
   lines.push_back(first);
-  lines.push_back("the run then takes " + between(o.run_seconds, long_time));
+  lines.push_back("the run takes " + between(o.run_seconds, long_time));
   if (o.run_money) lines.back() += " and costs " + between(*o.run_money, usd) + " USD";
   if (const std::string parts = shares(o); !parts.empty()) lines.push_back("lost to " + parts);
-  std::string stops = o.mtbf > 0 ? "the job fails every " + long_time(o.mtbf) + "; every "
+  std::string stops = o.mtbf > 0 ? "fails every " + long_time(o.mtbf) + "; every "
                                  : "nothing stops the job; every ";
   lines.push_back(stops + long_time(o.every) + " of work a checkpoint of " +
                   base::format_bytes(base::Bytes(o.checkpoint_bytes)) + " stops it for " +

@@ -39,15 +39,17 @@ double DegradedSteps::whole_step() {
 }
 
 Degraded DegradedSteps::predict_without(const Lost& lost) {
-  const std::optional<DegradedStep> step =
-      recovery_of(*scenario_.failures->recovery)(scenario_, plan_, lost);
-  if (!step) return {0, 0};
-  const bool none = lost.replicas == 0;
-  if (none) return {1, step->regroup};
-  const Result r = predict(step->scenario, {.load = step->load}).result;
-  if (fits_ && !r.fits()) return {0, 0};
-  // Nothing is faster than the whole job: it could work that way too.
-  return {std::min(1.0, step->share * whole_step() / r.step_time), step->regroup};
+  const DegradedWays ways = recovery_of(*scenario_.failures->recovery)(scenario_, plan_, lost);
+  if (lost.replicas == 0 && !ways.empty()) return {1, ways.front().regroup};
+  Degraded best{0, 0};
+  for (const DegradedStep& step : ways) {
+    const Result r = predict(step.scenario, {.load = step.load}).result;
+    if (fits_ && !r.fits()) continue;
+    // Nothing is faster than the whole job: it could work that way too.
+    const double pace = std::min(1.0, step.share * whole_step() / r.step_time);
+    if (pace > best.pace) best = {pace, step.regroup};
+  }
+  return best;
 }
 
 Degraded DegradedSteps::without(const std::vector<int>& nodes) {

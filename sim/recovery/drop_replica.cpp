@@ -9,17 +9,17 @@ namespace paceline::sim {
 /// something, with their share of the batch gone: (dp - k) / dp of the tokens in a step of the
 /// replicas that are left. A replica that comes back takes its states from another beside their
 /// steps.
-std::optional<DegradedStep> drop_replica(const models::Scenario& scenario,
-                                         const models::Plan& /*plan*/, const Lost& lost) {
+DegradedWays drop_replica(const models::Scenario& scenario, const models::Plan& /*plan*/,
+                          const Lost& lost) {
   const models::Parallel& p = scenario.parallel;
   const int left = p.dp - lost.replicas * std::max(1, p.shard);
-  if (left < 1) return std::nullopt;
+  if (left < 1) return {};
   DegradedStep step{.scenario = without_failures(scenario)};
   step.scenario.parallel.dp = left;
   step.scenario.batch.global = scenario.batch.global / p.dp * left;
   step.share = static_cast<double>(left) / p.dp;
   step.regroup = scenario.failures->edit;
-  return step;
+  return {step};
 }
 
 }  // namespace paceline::sim

@@ -53,10 +53,9 @@ double moving_seconds(const models::Scenario& s, const models::Plan& plan, int l
 /// dp / (dp - k) of the work each, and layers go to stages that lost less, so that the slowest
 /// stage is as fast as it can be. Nothing is lost: states come from snapshots in memory. Clocks of
 /// devices stay as they are.
-std::optional<DegradedStep> elastic(const models::Scenario& scenario, const models::Plan& plan,
-                                    const Lost& lost) {
+DegradedWays elastic(const models::Scenario& scenario, const models::Plan& plan, const Lost& lost) {
   const int dp = scenario.parallel.dp;
-  if (lost.cells.front() >= dp) return std::nullopt;
+  if (lost.cells.front() >= dp) return {};
   DegradedStep step{.scenario = without_failures(scenario)};
   std::vector<int> before, after;
   for (const models::Stage& stage : plan.stages) before.push_back(stage.layers);
@@ -81,7 +80,7 @@ std::optional<DegradedStep> elastic(const models::Scenario& scenario, const mode
       beside = std::max(beside, stage_seconds(t) * plan.microbatches);
   }
   step.regroup = f.edit + std::max(0.0, moving - beside);
-  return step;
+  return {step};
 }
 
 }  // namespace paceline::sim

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <optional>
 #include <vector>
 
 #include "models/parallel/plan.hpp"
@@ -31,14 +30,14 @@ struct DegradedStep {
   double regroup = 0;  ///< s the job stands until it goes on
 };
 
-/// Nothing where the job cannot go on.
-using RecoveryFunction = std::optional<DegradedStep> (*)(const models::Scenario& scenario,
-                                                         const models::Plan& plan,
-                                                         const Lost& lost);
+/// Ways of going on: the fastest that fits into memory is taken. Empty where there is none.
+using DegradedWays = std::vector<DegradedStep>;
+using RecoveryFunction = DegradedWays (*)(const models::Scenario& scenario,
+                                          const models::Plan& plan, const Lost& lost);
 
-#define PACELINE_RECOVERY(function, name, traits, summary)                                         \
-  std::optional<DegradedStep> function(const models::Scenario& scenario, const models::Plan& plan, \
-                                       const Lost& lost);
+#define PACELINE_RECOVERY(function, name, traits, summary)                          \
+  DegradedWays function(const models::Scenario& scenario, const models::Plan& plan, \
+                        const Lost& lost);
 #include "models/scenario/recoveries.def"
 #undef PACELINE_RECOVERY
 

@@ -4,9 +4,9 @@
 namespace paceline::sim {
 
 /// The job stands until all nodes are there, or spares in their place (sim/outer/failures.hpp).
-std::optional<DegradedStep> wait_for_nodes(const models::Scenario& /*scenario*/,
-                                           const models::Plan& /*plan*/, const Lost& /*lost*/) {
-  return std::nullopt;
+DegradedWays wait_for_nodes(const models::Scenario& /*scenario*/, const models::Plan& /*plan*/,
+                            const Lost& /*lost*/) {
+  return {};
 }
 
 }  // namespace paceline::sim
