@@ -13,6 +13,7 @@
 #include "models/context/method.hpp"
 #include "models/hardware/fabric.hpp"
 #include "models/money/provider.hpp"
+#include "models/scenario/failures.hpp"
 #include "models/scenario/set.hpp"
 #include "models/scenario/stack.hpp"
 #include "models/scenario/system.hpp"
@@ -314,6 +315,9 @@ constexpr Kind kKinds[] = {
     {"context-methods", "context method", "how ranks share attention, `parallel: {context: NAME}`",
      [] { return names_of(models::context_methods()); },
      [](const std::string& name) { return entry_of(models::context_methods(), name); }},
+    {"recoveries", "recovery", "how a job goes on without nodes, `failures: {recovery: NAME}`",
+     [] { return names_of(models::recovery_policies()); },
+     [](const std::string& name) { return entry_of(models::recovery_policies(), name); }},
     {"kernels", "kernel", "what `paceline bench` measures and `paceline execute` runs",
      &measured_kernels, &kernel_entry},
     {"sets", "set", "published measurements that `paceline validate` compares with",

@@ -71,6 +71,21 @@ double table_states(const Scenario& scenario, const models::Plan& plan) {
   return sum * scenario.parallel.tp;
 }
 
+/// Of the run with failures, 0 without; and what a step costs.
+void add_run(const sim::Result& r, std::map<std::string, double, std::less<>>& values) {
+  const sim::RunOutlook run = r.outlook.value_or(sim::RunOutlook{});
+  const sim::OneLost one = run.one_lost.value_or(sim::OneLost{0, 0});
+  values["goodput"] = run.goodput.value;
+  values["run_s"] = run.run_seconds.value;
+  values["run_usd"] = run.run_money ? run.run_money->value : 0;
+  values["checkpoint_bytes"] = run.checkpoint_bytes;
+  values["checkpoint_blocking_s"] = run.blocking;
+  values["one_lost_pace"] = one.pace;
+  values["one_lost_regroup_s"] = one.regroup;
+  values["billion_tokens_usd"] = r.money ? r.money->billion_tokens : 0;
+  values["step_j"] = r.energy ? r.energy->step.middle : 0;
+}
+
 /// Every name of models::system_quantities().
 std::map<std::string, double, std::less<>> quantities(const Scenario& scenario,
                                                       const sim::Prediction& prediction) {
@@ -113,6 +128,7 @@ std::map<std::string, double, std::less<>> quantities(const Scenario& scenario,
   values["staleness_max"] = late.max;
   values["staleness_mean"] = late.mean;
   add_memory(r, values);
+  add_run(r, values);
   return values;
 }
 

@@ -287,6 +287,7 @@ Lines footer(const Answer& a, const TextStyle& style) {
                (a.stack.empty() ? "none" : a.stack) + ", engine " + a.result.engine +
                (a.result.fidelity.empty() ? "" : ", fidelity " + a.result.fidelity) +
                (a.result.distribution ? ", seed " + std::to_string(a.result.distribution->seed)
+                : a.result.outlook    ? ", seed " + std::to_string(a.result.outlook->seed)
                                       : std::string(", nothing random")),
            style);
   return lines;
@@ -355,7 +356,7 @@ std::string to_text(const Answer& answer, const TextStyle& style) {
   labelled_lines(lines, "Energy", energy_lines(answer.result), style);
   labelled_lines(lines, "Cost", cost_lines(answer.result), style);
   if (answer.result.outlook)
-    labelled_lines(lines, "Failures", outlook_lines(*answer.result.outlook), style);
+    labelled_lines(lines, "Failures", outlook_lines(*answer.result.outlook, style), style);
   if (answer.result.foreign)
     labelled(lines, "Foreign", foreign_text(*answer.result.foreign), style);
   if (answer.result.staleness)

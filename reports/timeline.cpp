@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "reports/names.hpp"
+#include "reports/outlook.hpp"
 #include "reports/svg.hpp"
 #include "reports/text_block.hpp"
 
@@ -265,7 +266,9 @@ std::string timeline_svg(const Answer& answer, const Prediction& prediction, dou
   const double makespan = std::max(prediction.timeline.makespan, 1e-12);
   const double scale = (width - kLeft - kRight) / makespan;
   const double bottom = kTop + kPitch * static_cast<double>(lanes.size());
-  svg::Picture picture(width, bottom + kBottom, "Timeline of " + answer.scenario);
+  const bool run = answer.result.outlook && !answer.result.outlook->sample.empty();
+  svg::Picture picture(width, bottom + kBottom + (run ? kRunStrip : 0),
+                       "Timeline of " + answer.scenario);
   draw_title(picture, answer, lanes.size(), prediction.graph.lanes.size());
   std::array<bool, kKinds> used{};
   double top = kTop;
@@ -283,6 +286,8 @@ std::string timeline_svg(const Answer& answer, const Prediction& prediction, dou
   }
   draw_legend(picture, used);
   draw_axis(picture, makespan, scale, bottom);
+  if (run)
+    draw_run(picture, *answer.result.outlook, kLeft, bottom + kBottom, width - kLeft - kRight);
   return picture.finish();
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/run_outlook.hpp"
+#include "sim/checkpoint_cost.hpp"
 
 namespace paceline::sim {
 namespace {

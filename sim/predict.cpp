@@ -37,6 +37,14 @@ constexpr std::array<std::string_view, kMemoryParts> kMemoryNames{
     "parameters",      "gradients", "optimizer", "activations", "logits",
     "weight_versions", "buffers",   "workspace", "runtime"};
 
+void put_load(const std::vector<double>& load, std::size_t ranks, TaskGraph& graph) {
+  if (load.empty()) return;
+  PACELINE_CHECK(load.size() == ranks);
+  for (Task& task : graph.tasks)
+    if (task.kind == TaskKind::Action || task.kind == TaskKind::Kernel)
+      task.seconds *= load[task.lane % ranks];
+}
+
 /// When the peaks of memory are, after a new run in which actions may start later by rounding.
 void note_peaks(Prediction& p) {
   const std::vector<MemoryPeak> peaks = replay_memory(p.graph, p.timeline);
@@ -142,6 +150,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
                      .network = shared,
                      .chunks = options.fidelity == Fidelity::Chunk,
                      .kernels = options.kernels});
+    put_load(options.load, p.program.order.size(), p.graph);
     p.timeline = simgrid ? run_simgrid(p.graph, engine) : run_reference(p.graph, engine);
   };
   run();
@@ -204,7 +213,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
     }
   }
   add_money(scenario, p.result);
-  add_outlook(scenario, p.result);
+  add_outlook(scenario, p.plan, p.result);
   return p;
 }
 

@@ -72,6 +72,9 @@ struct PredictOptions {
   /// One lane per rank, and every kernel a task (LowerOptions::kernels): the graph that the
   /// hardware runs. The reference engine only.
   bool kernels = false;
+  /// By pipeline rank: its passes take this many times as long (work of others it has taken over,
+  /// or a slow node). Empty: none does.
+  std::vector<double> load = {};
   std::function<void(std::size_t count)> repetitions_begun = {};  ///< of `jitter`, for progress
 };
 

@@ -8,6 +8,7 @@
 
 #include "models/energy/power.hpp"
 #include "models/money/prices.hpp"
+#include "sim/outer/run_span.hpp"
 #include "sim/staleness.hpp"
 #include "sim/task_graph.hpp"
 
@@ -131,16 +132,38 @@ struct PhaseResult {
   double step_seconds = 0;
 };
 
+/// What one kind of failure does to a run, on average.
+struct OutlookCause {
+  std::string name;
+  double count = 0;  ///< in a run
+  double share = 0;  ///< of the time: lost, detected, restarted, waited for, slow
+};
+
+/// A job that goes on without one of its nodes: mean over the nodes.
+struct OneLost {
+  double pace = 1;     ///< tokens a second over those of the whole job
+  double regroup = 0;  ///< s it stands until it goes on
+};
+
 /// Of the run with failures and checkpoints.
 struct RunOutlook {
-  Estimate goodput;             ///< share of the time that is steps
-  double run_seconds = 0;       ///< mean
-  double run_money = 0;         ///< USD; 0 where no price is known
-  double mtbf = 0;              ///< s, of the whole job
-  double checkpoint_bytes = 0;  ///< of the whole job
-  double every = 0;             ///< s of work between checkpoints
-  double blocking = 0;          ///< s that one stops the job
-  int runs = 0;                 ///< sampled
+  Estimate goodput;                   ///< share of the time that is steps
+  Estimate run_seconds;               ///< mean
+  std::optional<Estimate> run_money;  ///< USD; nothing where no price is known
+  double mtbf = 0;                    ///< s, of what stops the whole job; 0: nothing does
+  double checkpoint_bytes = 0;        ///< of the whole job
+  double every = 0;                   ///< s of work between checkpoints
+  double blocking = 0;                ///< s that one stops the job
+  int runs = 0;                       ///< sampled
+  std::uint64_t seed = 0;
+  std::string recovery;                 ///< name of the policy
+  std::array<double, kDoings> doing{};  ///< share of the time, by Doing
+  std::vector<OutlookCause> causes;
+  std::optional<OneLost> one_lost;  ///< where the job goes on
+  double sample_seconds = 0;        ///< of the run whose spans these are
+  std::vector<RunSpan> sample;      ///< one run; checkpoints belong to the work before them
+  std::vector<double> sample_work;  ///< in equal parts of it, the share of the time that is work
+  int spans_left_out = 0;           ///< after the last of `sample`, where it was read
 };
 
 /// Every engine's answer. Times in seconds, sizes in bytes.

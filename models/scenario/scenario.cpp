@@ -378,7 +378,12 @@ Scenario read_scenario(const base::Document& document) {
     s.outer = read_outer(fields.map("outer"), s.cluster, s.parallel.world_size());
   read_run(fields, s);
   if (fields.has("failures")) {
-    s.failures = read_failures(fields.map("failures"));
+    const std::string_view not_whole = modules             ? "modules"
+                                       : s.batch.documents ? "batch.documents"
+                                       : s.batch.samples   ? "batch.samples"
+                                                           : "";
+    s.failures = read_failures(fields.map("failures"),
+                               {s.cluster, s.parallel, folder_of(document.file), not_whole});
     if (s.run_tokens <= 0)
       fields.fail("failures", "of a run without an end", "give run.tokens too");
     if (fields.has("outer"))

@@ -35,7 +35,7 @@ constexpr std::array<base::Named<bool>, 2> kSharing{{{"reference", false}, {"sim
 constexpr std::array<std::string_view, 3> kSparseQuantities{
     "sparse_all_gather", "sparse_reduce_scatter", "sparse_all_reduce"};
 
-constexpr std::array<std::string_view, 37> kQuantities{"outer_utilisation",
+constexpr std::array<std::string_view, 46> kQuantities{"outer_utilisation",
                                                        "outer_tokens_per_s",
                                                        "outer_data_parallel_tokens_per_s",
                                                        "outer_sent_bytes",
@@ -71,16 +71,23 @@ constexpr std::array<std::string_view, 37> kQuantities{"outer_utilisation",
                                                        "peak_flops_per_s",
                                                        "jittered_step_time_s",
                                                        "staleness_max",
-                                                       "staleness_mean"};
+                                                       "staleness_mean",
+                                                       "goodput",
+                                                       "run_s",
+                                                       "run_usd",
+                                                       "checkpoint_bytes",
+                                                       "checkpoint_blocking_s",
+                                                       "one_lost_pace",
+                                                       "one_lost_regroup_s",
+                                                       "billion_tokens_usd",
+                                                       "step_j"};
 
-constexpr std::array<std::string_view, 31> kCapabilities{"2-D and 3-D tensor parallelism",
+constexpr std::array<std::string_view, 29> kCapabilities{"2-D and 3-D tensor parallelism",
                                                          "activation codecs",
                                                          "asynchronous pipeline schedules",
-                                                         "checkpoints",
                                                          "convolutional networks",
                                                          "diffusion models",
                                                          "energy",
-                                                         "failures and elasticity",
                                                          "gradient codecs",
                                                          "graph networks",
                                                          "host offload",
