@@ -21,6 +21,7 @@
 #include "reports/schedule_sample.hpp"
 #include "sim/convergence/experiment.hpp"
 #include "sim/convergence/method.hpp"
+#include "sim/jobs/policy.hpp"
 #include "sim/schedules/about.hpp"
 #include "sim/schedules/schedule.hpp"
 
@@ -318,6 +319,9 @@ constexpr Kind kKinds[] = {
     {"experiments", "experiment", "questions of `paceline converge` that are no training runs",
      [] { return names_of(sim::convergence::experiment_kinds()); },
      [](const std::string& name) { return entry_of(sim::convergence::experiment_kinds(), name); }},
+    {"policies", "policy", "who runs next and where, of `paceline jobs`",
+     [] { return names_of(sim::jobs::job_policies()); },
+     [](const std::string& name) { return entry_of(sim::jobs::job_policies(), name); }},
 };
 
 }  // namespace
