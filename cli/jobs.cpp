@@ -22,12 +22,12 @@ constexpr const char* kJobsHelp =
     "\n"
     "Examples:\n"
     "  paceline jobs scenarios/jobs/two_regions.yaml --each\n"
-    "  paceline jobs scenarios/jobs/bace_pipe.yaml --csv jobs.csv --picture jobs.svg";
+    "  paceline jobs scenarios/systems/bace-pipe/jobs.yaml --plain --csv jobs.csv --picture jobs.svg";
 
 struct JobsOptions {
   std::string file, json, csv, picture;
-  bool each = false;
-  int jobs = 0;
+  bool each = false, plain = false;
+  int jobs = 0, instances = 0;
 };
 
 bool all_start(const sim::jobs::JobsResult& result) {
@@ -41,8 +41,15 @@ bool all_start(const sim::jobs::JobsResult& result) {
 int run_jobs_command(const JobsOptions& options) {
   reports::JobsReport report;
   report.version = PACELINE_VERSION;
-  report.command = "paceline jobs " + reports::shell_word(options.file) + (options.each ? " --each" : "");
+  report.command = "paceline jobs " + reports::shell_word(options.file) + (options.plain ? " --plain" : "") +
+                   (options.each ? " --each" : "");
   report.study = models::read_jobs(options.file);
+  if (options.instances > 0) {
+    for (models::JobsVariant& variant : report.study.variants)
+      variant.file.random.instances = options.instances;
+    report.command += " --instances " + std::to_string(options.instances);
+  }
+  if (options.plain) report.study = without_variants(std::move(report.study));
   Outputs outputs(options.file);
   std::optional<reports::OutputFile> json = outputs.open(options.json);
   std::optional<reports::OutputFile> csv = outputs.open(options.csv);
@@ -73,10 +80,13 @@ void add_jobs(CLI::App& program, int& exit_code) {
   add_option(jobs, "FILE", options->file, "regions, jobs and policies, YAML (docs/formats.md)",
              {.required = true});
   add_flag(jobs, "--each", options->each, "also print every job of the first instance");
+  add_flag(jobs, "--plain", options->plain, "the file as it stands, without its variants");
   add_option(jobs, "--csv", options->csv, "also write the figures of every instance",
              {.value = "FILE"});
   add_option(jobs, "--picture", options->picture, "also draw the first instance",
              {.value = "FILE.svg"});
+  add_option(jobs, "--instances", options->instances, "of all variants, whatever the file says",
+             {.value = "N", .least = 1, .most = 10'000});
   add_option(jobs, "--jobs", options->jobs, "instances at a time; default one for each core",
              {.value = "N", .least = 1, .most = 1024});
   add_json_option(jobs, options->json);

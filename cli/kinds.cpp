@@ -249,7 +249,7 @@ Entry system_entry(const std::string& name) {
   for (const std::string& capability : system.missing)
     entry.text += "  missing: " + capability + "\n";
   for (const models::SystemRun& run : system.runs)
-    entry.text += "  scenario " + run.name + ": systems/" + name + "/" + run.file +
+    entry.text += (run.jobs ? "  jobs " : "  scenario ") + run.name + ": systems/" + name + "/" + run.file +
                   (run.changes.empty() ? "" : " with " + run.changes) + "\n";
   for (const models::SystemCheck& check : system.checks)
     entry.text += "  check: " + check.quantity + ", " + check.text + " " +

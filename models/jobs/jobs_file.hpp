@@ -155,5 +155,7 @@ std::vector<std::string> job_policy_names();
 /// base::Error with file:line:column for anything wrong.
 JobsStudy read_jobs(const std::string& file);
 JobsStudy read_jobs(const base::Document& document);
+/// The file as it stands: no variants, and no expectations of them.
+JobsStudy without_variants(JobsStudy study);
 
 }  // namespace paceline::models

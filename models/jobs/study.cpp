@@ -100,6 +100,14 @@ JobsStudy read_jobs(const base::Document& document) {
   return study;
 }
 
+JobsStudy without_variants(JobsStudy study) {
+  study.variants.resize(1);
+  const auto of_variant = [](const JobsExpectation& one) { return !one.variant.empty(); };
+  study.expect.erase(std::remove_if(study.expect.begin(), study.expect.end(), of_variant),
+                     study.expect.end());
+  return study;
+}
+
 JobsStudy read_jobs(const std::string& file) { return read_jobs(base::read_document(file)); }
 
 }  // namespace paceline::models

@@ -59,35 +59,79 @@ Frame frame_of(const JobsReport& report) {
 
 double panel_height(const Frame& frame) { return frame.tops.back() + frame.heights.back(); }
 
-/// Devices of a region over time: jobs stand on each other in the order they came.
-void draw_region(svg::Picture& picture, const Frame& frame, const JobsOutcome& outcome,
-                 std::size_t region, double top) {
-  const auto& instance = frame.report.result.instance;
+/// A bar that still grows to the right while it keeps its level.
+struct Bar {
+  double from = 0, until = 0, level = 0, high = 0;
+};
+
+/// Moments at which something in a region may change.
+std::vector<double> moments(const Frame& frame, const JobsOutcome& outcome) {
   std::vector<double> times;
   for (const auto& run : outcome.runs) {
     if (!run) continue;
     times.push_back(run->start);
     times.push_back(run->finish);
   }
+  for (const models::Reservation& one : frame.report.study.base().reserved)
+    for (const double at : {one.from, one.until}) times.push_back(std::min(at, frame.end));
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
+  return times;
+}
+
+/// Devices of the region that the job holds at a moment.
+int held_by(const JobsReport& report, const JobsOutcome& outcome, std::size_t job,
+            std::size_t region, double at) {
+  const auto& run = outcome.runs[job];
+  if (!run || run->start > at || run->finish <= at) return 0;
+  const int unit = report.study.base().kinds[report.result.instance.jobs[job].kind].unit;
+  for (const sim::jobs::PathPart& part : run->path)
+    if (part.region == region) return part.stages * unit;
+  return 0;
+}
+
+/// Devices of a region over time: jobs stand on each other in the order they came, what is reserved
+/// and free hangs from above.
+void draw_region(svg::Picture& picture, const Frame& frame, const JobsOutcome& outcome,
+                 std::size_t region, double top) {
+  const JobsReport& report = frame.report;
+  const std::vector<double> times = moments(frame, outcome);
+  const std::size_t jobs = outcome.runs.size();
   const double height = frame.heights[region], across = kAcross / frame.end;
+  const double device = height / report.result.instance.regions[region].devices;
+  std::vector<Bar> bars(jobs + 1);  // the last is what is reserved
+  const auto finish = [&](std::size_t j) {
+    const Bar& bar = bars[j];
+    if (!(bar.high > 0)) return;
+    const bool job = j < jobs;
+    picture.rect(kLeft + bar.from * across, bar.level, (bar.until - bar.from) * across, bar.high,
+                 job ? job_colour(j) : std::string(svg::colour::kGrey),
+                 job ? report.result.instance.jobs[j].name : "reserved");
+  };
   picture.rect(kLeft, top, kAcross, height, svg::colour::kLight);
   for (std::size_t t = 0; t + 1 < times.size(); ++t) {
-    double level = top + height;
-    for (std::size_t j = 0; j < outcome.runs.size(); ++j) {
-      const auto& run = outcome.runs[j];
-      if (!run || run->start > times[t] || run->finish <= times[t]) continue;
-      for (const sim::jobs::PathPart& part : run->path) {
-        if (part.region != region) continue;
-        const int unit = frame.report.study.base().kinds[instance.jobs[j].kind].unit;
-        const double high = height * part.stages * unit / instance.regions[region].devices;
-        level -= high;
-        picture.rect(kLeft + times[t] * across, level, (times[t + 1] - times[t]) * across, high,
-                     job_colour(j), instance.jobs[j].name);
+    double free = height;
+    for (std::size_t j = 0; j <= jobs; ++j) {
+      Bar bar{times[t], times[t + 1], 0, 0};
+      if (j < jobs) {
+        bar.high = device * held_by(report, outcome, j, region, times[t]);
+        bar.level = top + free - bar.high;
+        free -= bar.high;
+      } else {
+        for (const models::Reservation& one : report.study.base().reserved)
+          if (one.region == region && one.from <= times[t] && times[t] < one.until)
+            bar.high = std::min(bar.high + device * one.devices, free);
+        bar.level = top;
       }
+      if (bars[j].high == bar.high && bars[j].level == bar.level && bars[j].until == bar.from) {
+        bars[j].until = bar.until;
+        continue;
+      }
+      finish(j);
+      bars[j] = bar;
     }
   }
+  for (std::size_t j = 0; j <= jobs; ++j) finish(j);
 }
 
 void draw_panel(svg::Picture& picture, const Frame& frame, std::size_t policy, double top) {

@@ -50,9 +50,8 @@ std::optional<JobsSpread> spread(const JobsReport& report, std::size_t policy, s
 std::string policies_text(const JobsReport& report) {
   const JobsFile& file = report.study.base();
   std::string text = "\n" + pad_right("policy", 19) + pad_left("JCT", 10) + pad_left("queued", 10) +
-                     pad_left("cost USD", 10) + pad_left("used", 7) + pad_left("JCT", 8) +
-                     pad_left("cost", 8) + "\n" + pad_right("", 56) + "  (of " + file.policies[0] +
-                     ")\n";
+                     pad_left("cost USD", 10) + pad_left("used", 7) +
+                     "  JCT, cost over " + file.policies[0] + "\n";
   for (std::size_t p = 0; p < file.policies.size(); ++p) {
     const auto jct = spread(report, p, kJct, false);
     text += pad_right(file.policies[p], 19);
@@ -107,29 +106,57 @@ std::string range_of(const JobsSpread& s) {
          base::format_fixed(s.high, 2) + "]";
 }
 
-/// One block a comparison: a row per variant.
-std::string compared_text(const JobsReport& report) {
+/// What is compared, numbered: the file as it stands.
+std::string comparisons_text(const JobsReport& report) {
   std::string text;
-  const auto& variants = report.study.variants;
   for (std::size_t c = 0; c < report.study.compare.size(); ++c) {
     const models::JobsComparison& one = report.study.compare[c];
-    text += "\n" + printable(one.name) + ": " + one.text;
-    if (one.low) text += ", published " + digits(*one.low) + " to " + digits(*one.high);
-    if (one.published) text += ", published " + digits(*one.published);
+    const JobsVerdict& verdict = report.result.compared[0][c];
+    text += pad_left(std::to_string(c + 1), 3) + " " + pad_right(cut(printable(one.name), 30), 31) +
+            pad_right(verdict.values.empty() ? "nothing" : range_of(verdict.spread), 19);
+    if (one.low)
+      text += "  " + digits(*one.low) + " to " + digits(*one.high) + "  " +
+              base::format_fixed(100 * verdict.inside, 0) + " %";
+    if (one.published) text += "  " + digits(*one.published);
+    text.erase(text.find_last_not_of(' ') + 1);
     text += "\n";
-    for (std::size_t v = 0; v < variants.size(); ++v) {
-      const JobsVerdict& verdict = report.result.compared[v][c];
-      const std::string name = v == 0 ? "as the file says" : printable(variants[v].name);
-      text += "  " + pad_right(cut(name, 34), 35);
-      text += verdict.values.empty() ? "no instance in which all jobs start"
-                                     : pad_right(range_of(verdict.spread), 22);
-      if (!verdict.values.empty() && one.low)
-        text += base::format_fixed(100 * verdict.inside, 0) + " % in the range";
-      text.erase(text.find_last_not_of(' ') + 1);
-      text += "\n";
-    }
   }
   return text;
+}
+
+/// Medians of comparisons `first` to `last` - 1: a row per variant.
+std::string variants_text(const JobsReport& report, std::size_t first, std::size_t last) {
+  const auto& variants = report.study.variants;
+  std::string text = "\n" + pad_right("", 24);
+  for (std::size_t c = first; c < last; ++c) text += pad_left(std::to_string(c + 1), 6) + " ";
+  text.back() = '\n';
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    const std::string name = v == 0 ? "as the file says" : printable(variants[v].name);
+    text += pad_right(cut(name, 23), 24);
+    for (std::size_t c = first; c < last; ++c) {
+      const models::JobsComparison& one = report.study.compare[c];
+      const JobsVerdict& verdict = report.result.compared[v][c];
+      const double median = verdict.spread.median;
+      const bool inside = one.low && median >= *one.low && median <= *one.high;
+      text += verdict.values.empty() ? pad_left("-", 6)
+                                     : pad_left(base::format_fixed(median, 2), 6);
+      text += inside && !verdict.values.empty() ? "*" : " ";
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string compared_text(const JobsReport& report) {
+  constexpr std::size_t kColumns = 8;
+  const std::size_t count = report.study.compare.size();
+  if (count == 0) return "";
+  std::string text = "\ncompared" + pad_right("", 27) + "median [tenths]      published\n";
+  text += comparisons_text(report);
+  for (std::size_t c = 0; c < count; c += kColumns)
+    text += variants_text(report, c, std::min(c + kColumns, count));
+  return text + "* inside the published range\n";
 }
 
 std::string expected_text(const JobsReport& report) {
@@ -170,7 +197,8 @@ std::string jobs_text(const JobsReport& report, bool each) {
     text += ", medians of " + std::to_string(file.random.instances) + " instances from seed " +
             std::to_string(file.random.seed);
   text += "\n";
-  for (const std::string& line : wrap(printable(file.note), 78)) text += "  " + line + "\n";
+  if (!file.note.empty())
+    for (const std::string& line : wrap(printable(file.note), 78)) text += "  " + line + "\n";
   text += policies_text(report);
   if (each) text += each_text(report);
   text += compared_text(report) + expected_text(report) + "\nassumed\n";

@@ -74,11 +74,11 @@ TEST_CASE("no step is shorter than its bound", "[jobs]") {
       kinds_file("{microbatches: 5, overhead: 1 ms}", "{name: k, forward: 1 s, layers: 23}");
   JobSteps steps(file, 64);
   for (int k = 1; k <= 23; ++k)
-    CHECK(step_bound(file.kinds[0], k) <= steps.step(0, {k}, {}).seconds * (1 + 1e-12));
+    CHECK(sim::jobs::step_bound(file.kinds[0], k) <= steps.step(0, {k}, {}).seconds * (1 + 1e-12));
 }
 
 TEST_CASE("a job's schedule must end its steps and keep stage r on rank r", "[jobs]") {
-  for (const char* name : {"pipedream", "interleaved-1f1b", "chimera", "no-such"}) {
+  for (const char* name : {"pipedream", "hanayo", "chimera", "no-such"}) {
     const models::JobsFile file = kinds_file("{microbatches: 4, split: any, schedule: " +
                                                  std::string(name) + "}",
                                              "{name: k, forward: 1 s}");

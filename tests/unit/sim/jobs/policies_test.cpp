@@ -62,9 +62,9 @@ TEST_CASE("baselines take the cheapest or largest region, or go over regions", "
 TEST_CASE("BACE-Pipe's path leaves out links that would stall it", "[jobs]") {
   const RegionGraph graph = three_regions();
   // With nothing to send the whole graph is a path, over the widest links.
-  CHECK(place("bace-pipe", graph, request(0.5)) == JobPath{{1, 16}, {2, 4}, {0, 8}});
-  // 5 bytes/s do not go over the link of 1: still 1, 2, 0. 50 go over that of 100 alone.
-  CHECK(place("bace-pipe", graph, request(5)) == JobPath{{1, 16}, {2, 4}, {0, 8}});
+  CHECK(place("bace-pipe", graph, request(0.5)) == JobPath{{0, 8}, {2, 4}, {1, 16}});
+  // 5 bytes/s do not go over the link of 1. 50 go over that of 100 alone, to 12 devices.
+  CHECK(place("bace-pipe", graph, request(5)) == JobPath{{0, 8}, {2, 4}, {1, 16}});
   CHECK(place("bace-pipe", graph, request(50)) == JobPath{{1, 16}});
   CHECK(place("bace-pipe", graph, request(500)) == JobPath{{1, 16}});
   // What others have reserved counts.
@@ -82,7 +82,7 @@ TEST_CASE("BACE-Pipe keeps one stage in each region of its path and buys the che
     return all;
   }();
   small.sizes = &most_26;
-  CHECK(place("bace-pipe", graph, small) == JobPath{{1, 16}, {2, 4}, {0, 6}});
+  CHECK(place("bace-pipe", graph, small) == JobPath{{0, 6}, {2, 4}, {1, 16}});
   CHECK(place("bace-no-pathfinder", graph, small) == JobPath{{1, 16}});
   const std::vector<int> ten{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   small.sizes = &ten;
