@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "models/scenario/schedule_choice.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/jobs/job_graph.hpp"
 #include "sim/jobs/job_scenario.hpp"
@@ -73,11 +74,13 @@ base::Seconds stage_backward(const models::JobKind& kind, int stage, int stages)
 }
 
 double step_bound(const models::JobKind& kind, int stages) {
+  const models::ScheduleTraits* traits = models::schedule_traits(kind.schedule);
+  const bool split = traits != nullptr && traits->splits_backward;  // W hinders nobody
   double before = 0, bound = 0;
   for (int s = 0; s < stages; ++s) {
-    const double here = stage_work(kind, s, stages);
-    bound = std::max(bound, before + kind.microbatches * here);
-    before += here;
+    bound = std::max(bound, before + kind.microbatches * stage_work(kind, s, stages));
+    before += (stage_forward(kind, s, stages) + stage_backward(kind, s, stages) * (split ? 0.5 : 1))
+                  .value;
   }
   return bound;
 }
@@ -112,8 +115,7 @@ std::vector<int> JobSteps::worth_having(std::size_t k, int most) {
       if (!(time > 0)) continue;  // does not fit
       seconds[stages] = time;
       if (!(best > 0) || time < best) best = time;
-    } catch (const base::Error&) {  // a scenario that does not divide so
-      if (!kind.scenario) throw;
+    } catch (const base::Error&) {  // does not divide so, or no schedule for so few microbatches
       refused = std::current_exception();
     }
   }

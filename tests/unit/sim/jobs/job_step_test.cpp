@@ -70,8 +70,9 @@ TEST_CASE("the most stages a job takes are those of its fastest step", "[jobs]")
 }
 
 TEST_CASE("no step is shorter than its bound", "[jobs]") {
-  const models::JobsFile file =
-      kinds_file("{microbatches: 5, overhead: 1 ms}", "{name: k, forward: 1 s, layers: 23}");
+  const std::string schedule = GENERATE("1f1b", "gpipe", "zb-h1");
+  const models::JobsFile file = kinds_file("{microbatches: 5, overhead: 1 ms, schedule: " + schedule + "}",
+                                           "{name: k, forward: 1 s, layers: 23}");
   JobSteps steps(file, 64);
   for (int k = 1; k <= 23; ++k)
     CHECK(sim::jobs::step_bound(file.kinds[0], k) <= steps.step(0, {k}, {}).seconds * (1 + 1e-12));
