@@ -18,7 +18,7 @@ constexpr const char* kJobsHelp =
     "where. The step of every job is simulated on the placement it got. Shown are job completion\n"
     "time (JCT), queueing, cost and use of the devices, medians where the file asks for many\n"
     "instances. The exit status is 1 when something the file expects does not show, or a job never\n"
-    "starts. 'paceline list policies' names the policies; docs/jobs.md says what is assumed.\n"
+    "ends. 'paceline list policies' names the policies; docs/jobs.md says what is assumed.\n"
     "\n"
     "Examples:\n"
     "  paceline jobs scenarios/jobs/two_regions.yaml --each\n"
@@ -30,7 +30,7 @@ struct JobsOptions {
   int jobs = 0, instances = 0;
 };
 
-bool all_start(const sim::jobs::JobsResult& result) {
+bool all_end(const sim::jobs::JobsResult& result) {
   for (const auto& variant : result.variants)
     for (const auto& row : variant.figures)
       for (const auto& figures : row)
@@ -68,7 +68,7 @@ int run_jobs_command(const JobsOptions& options) {
   for (auto* file : {&json, &csv, &picture})
     if (*file) (*file)->commit();
   if (options.json != "-" && options.csv != "-") print(jobs_text(report, options.each));
-  return report.result.all_hold() && all_start(report.result) ? kDone : kAnswerIsNo;
+  return report.result.all_hold() && all_end(report.result) ? kDone : kAnswerIsNo;
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ struct JobKind {
   int microbatches = 1;    ///< of a step
   double step_tokens = 0;  ///< 0: not known, jobs state their steps
   std::string schedule;    ///< of the pipeline
+  base::Bytes state;       ///< weights and optimizer: what moves with the job; 0: not known
   int least = 1;           ///< stages; memory needs them
   int most = 0;            ///< stages at most; 0: no limit
   /// A scenario file in place of the times: the job is its pipeline, on `unit` devices a stage.
@@ -53,6 +54,7 @@ struct Job {
   std::size_t kind = 0;
   double arrives = 0;  ///< s
   double steps = 0;
+  int tier = 0;  ///< higher ones come first, and may stop lower ones
 };
 
 /// Devices that jobs cannot have for a while: they go over as they become free.
@@ -88,6 +90,13 @@ struct QueueRules {
   /// Single-region policies wait until the region could give all that the job can use, or all it
   /// has; else they take what is free.
   bool wait_for_full = false;
+  /// A job that cannot start stops running ones of lower tiers, the lowest and then the latest
+  /// first, if it can start then: they save their state, wait, and go on where there is room.
+  bool preempt = false;
+  /// While nobody waits, a running job moves to where its policy would put it now if that ends it
+  /// earlier, saving and fetching its state included.
+  bool resize = false;
+  base::BytesPerSecond storage;  ///< at which a region saves and reads states
 };
 
 /// A figure of every instance beside a published range, `that` over columns "policy.figure".

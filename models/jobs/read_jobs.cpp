@@ -178,6 +178,7 @@ void read_list(Fields& fields, JobsFile& file) {
       own.fail("arrives", "is before the job above arrives: the clock goes backwards",
                "list jobs by arrival");
     job.steps = steps_of(own, file.kinds[job.kind]);
+    job.tier = static_cast<int>(own.integer("tier", 0, 9, 0));
     own.done();
     file.jobs.push_back(std::move(job));
   }
@@ -237,6 +238,18 @@ void read_queue(Fields& fields, JobsFile& file) {
     Fields own = fields.map("queue");
     file.queue.backfill = own.flag("backfill", false);
     file.queue.wait_for_full = own.flag("wait_for_full", false);
+    file.queue.preempt = own.flag("preempt", false);
+    file.queue.resize = own.flag("resize", false);
+    if (file.queue.preempt || file.queue.resize) {
+      file.queue.storage = own.rate("storage");
+      if (!(file.queue.storage.value > 0)) own.fail("storage", "saves nothing", "for example 10 GB/s");
+      for (const JobKind& kind : file.kinds)
+        if (!(kind.state.value > 0))
+          throw base::Error(kind.where, "says nothing of its state, which jobs that move take along",
+                            "state its bytes, for example state: 1 TB");
+    } else if (own.has("storage")) {
+      own.fail("storage", "means nothing without preempt or resize", "leave it out");
+    }
     own.done();
   }
   std::set<std::string> names;

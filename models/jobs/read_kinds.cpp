@@ -14,6 +14,9 @@ using base::Value;
 
 constexpr double kMostMicrobatches = 65'536;
 
+/// Weights in bf16, fp32 copies and two fp32 moments (ZeRO, arXiv 1910.02054, section 3.1).
+constexpr double kStateBytes = 14;
+
 /// What kinds have in common unless they say otherwise.
 struct Work {
   int microbatches = 0;
@@ -51,6 +54,7 @@ void take_size(Fields& own, const Work& work, JobKind& kind) {
   kind.forward = base::Flops(2 * parameters * tokens) / work.rate;
   kind.backward = kind.forward * 2;
   kind.activation = base::Bytes(2 * hidden * tokens);
+  kind.state = base::Bytes(kStateBytes * parameters);
 }
 
 void take_scenario(const base::Document& document, Fields& own, JobKind& kind) {
@@ -67,6 +71,7 @@ void take_scenario(const base::Document& document, Fields& own, JobKind& kind) {
   kind.microbatches = static_cast<int>(scenario.batch.global / scenario.batch.micro);
   kind.step_tokens = static_cast<double>(scenario.batch.global * scenario.batch.sequence);
   kind.schedule = scenario.schedule.name;
+  kind.state = base::Bytes(kStateBytes * static_cast<double>(total_parameters(scenario.model)));
   const double tokens = static_cast<double>(scenario.batch.micro * scenario.batch.sequence);
   kind.activation = base::Bytes(2 * tokens * static_cast<double>(scenario.model.hidden));
 }
@@ -106,6 +111,7 @@ void read_job_kinds(const base::Document& document, Fields& fields, JobsFile& fi
     if (!names.insert(kind.name).second)
       own.fail("name", base::quote(kind.name) + " stands twice", "give each kind its own name");
     own.has("scenario") ? take_scenario(document, own, kind) : take_costs(own, work, kind);
+    kind.state = own.bytes("state", kind.state);
     const int bound = kind.layers > 0 ? kind.layers : kMaxStages;
     kind.least = static_cast<int>(own.integer("least", 1, bound, 1));
     kind.most = static_cast<int>(own.integer("most", kind.least, bound, bound));

@@ -17,7 +17,8 @@ constexpr std::array<std::string_view, models::kJobFigures.size()> kKeys{
     "energy_kWh", "utilisation",  "makespan_s", "devices", "regions"};
 
 void put_run(base::JsonWriter& json, const JobsReport& report, const JobRun& run) {
-  json.field("start_s", run.start).field("finish_s", run.finish);
+  json.begin_object().field("start_s", run.start).field("finish_s", run.finish);
+  json.field("fetch_s", run.fetch).field("save_s", run.save).field("steps", run.steps);
   json.field("step_s", run.step_seconds).field("device_s", run.device_seconds);
   json.field("energy_J", run.joules).field("sent_bytes", run.sent_bytes);
   json.key("cost_usd").begin_object();
@@ -34,7 +35,7 @@ void put_run(base::JsonWriter& json, const JobsReport& report, const JobRun& run
     }
     json.end_object();
   }
-  json.end_array();
+  json.end_array().end_object();
 }
 
 void put_instance(base::JsonWriter& json, const JobsReport& report) {
@@ -61,9 +62,9 @@ void put_instance(base::JsonWriter& json, const JobsReport& report) {
       json.begin_object().field("name", job.name);
       json.field("kind", report.study.base().kinds[job.kind].name);
       json.field("arrives_s", job.arrives).field("steps", job.steps);
-      json.field("starts", outcome.runs[j].has_value());
-      if (outcome.runs[j]) put_run(json, report, *outcome.runs[j]);
-      json.end_object();
+      json.field("tier", job.tier).field("ends", bool(outcome.done[j])).key("runs").begin_array();
+      for (const JobRun& run : outcome.runs[j]) put_run(json, report, run);
+      json.end_array().end_object();
     }
     json.end_array().end_object();
   }

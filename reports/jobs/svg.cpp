@@ -45,8 +45,8 @@ struct Frame {
 Frame frame_of(const JobsReport& report) {
   Frame frame{report, 0, {}, {}};
   for (const JobsOutcome& outcome : report.result.outcomes)
-    for (const auto& run : outcome.runs)
-      if (run) frame.end = std::max(frame.end, run->finish);
+    for (const auto& runs : outcome.runs)
+      for (const JobRun& run : runs) frame.end = std::max(frame.end, run.finish);
   double all = 0, top = 0;
   for (const models::JobRegion& region : report.result.instance.regions) all += region.devices;
   for (const models::JobRegion& region : report.result.instance.regions) {
@@ -67,10 +67,11 @@ struct Bar {
 /// Moments at which something in a region may change.
 std::vector<double> moments(const Frame& frame, const JobsOutcome& outcome) {
   std::vector<double> times;
-  for (const auto& run : outcome.runs) {
-    if (!run) continue;
-    times.push_back(run->start);
-    times.push_back(run->finish);
+  for (const auto& runs : outcome.runs) {
+    for (const JobRun& run : runs) {
+      times.push_back(run.start);
+      times.push_back(run.finish);
+    }
   }
   for (const models::Reservation& one : frame.report.study.base().reserved)
     for (const double at : {one.from, one.until}) times.push_back(std::min(at, frame.end));
@@ -82,11 +83,12 @@ std::vector<double> moments(const Frame& frame, const JobsOutcome& outcome) {
 /// Devices of the region that the job holds at a moment.
 int held_by(const JobsReport& report, const JobsOutcome& outcome, std::size_t job,
             std::size_t region, double at) {
-  const auto& run = outcome.runs[job];
-  if (!run || run->start > at || run->finish <= at) return 0;
   const int unit = report.study.base().kinds[report.result.instance.jobs[job].kind].unit;
-  for (const sim::jobs::PathPart& part : run->path)
-    if (part.region == region) return part.stages * unit;
+  for (const JobRun& run : outcome.runs[job]) {
+    if (run.start > at || run.finish <= at) continue;
+    for (const sim::jobs::PathPart& part : run.path)
+      if (part.region == region) return part.stages * unit;
+  }
   return 0;
 }
 

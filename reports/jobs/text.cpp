@@ -56,7 +56,7 @@ std::string policies_text(const JobsReport& report) {
     const auto jct = spread(report, p, kJct, false);
     text += pad_right(file.policies[p], 19);
     if (!jct) {
-      text += "  a job never starts\n";
+      text += "  a job never ends\n";
       continue;
     }
     text += pad_left(duration(jct->median), 10);
@@ -68,7 +68,7 @@ std::string policies_text(const JobsReport& report) {
     text += pad_left(cost ? base::format_fixed(cost->median, 2) : "-", 8);
     const auto& rows = report.result.variants.front().figures;
     const auto lost = std::count_if(rows.begin(), rows.end(), [&](const auto& r) { return !r[p]; });
-    if (lost > 0) text += "  (" + std::to_string(lost) + " instances with a job that never starts)";
+    if (lost > 0) text += "  (" + std::to_string(lost) + " instances with a job that never ends)";
     text += "\n";
   }
   return text;
@@ -88,14 +88,14 @@ std::string each_text(const JobsReport& report) {
   for (std::size_t p = 0; p < report.result.outcomes.size(); ++p) {
     text += "\n" + report.study.base().policies[p] + ", first instance\n";
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-      const auto& run = report.result.outcomes[p].runs[j];
-      text += "  " + pad_right(cut(printable(jobs[j].name), 22), 23);
-      if (!run) {
-        text += "never starts\n";
-        continue;
+      const auto& runs = report.result.outcomes[p].runs[j];
+      const std::string name = pad_right(cut(printable(jobs[j].name), 22), 23);
+      if (runs.empty()) text += "  " + name + "never starts\n";
+      for (const sim::jobs::JobRun& run : runs) {
+        text += "  " + (&run == &runs.front() ? name : pad_right("  goes on", 23));
+        text += pad_left(duration(run.start), 9) + pad_left(duration(run.finish - run.start), 9) +
+                pad_left(dollars(run.cost.total()), 8) + "  " + path_text(report, run.path) + "\n";
       }
-      text += pad_left(duration(run->start), 9) + pad_left(duration(run->finish - run->start), 9) +
-              pad_left(dollars(run->cost.total()), 8) + "  " + path_text(report, run->path) + "\n";
     }
   }
   return text;
@@ -180,7 +180,9 @@ std::string expected_text(const JobsReport& report) {
 std::vector<std::string> jobs_assumptions(const JobsReport& report) {
   const JobsFile& file = report.study.base();
   std::vector<std::string> all = file.assumptions;
-  all.push_back("a job starts once, runs to its end on what it got, and takes no time to start");
+  const bool moves = file.queue.preempt || file.queue.resize;
+  all.push_back(moves ? "a job stops between two microbatches, and loses no step"
+                      : "a job starts once, runs to its end on what it got, and takes no time to start");
   all.push_back("devices that no job holds cost nothing");
   const bool coarse = std::any_of(file.kinds.begin(), file.kinds.end(),
                                   [](const auto& kind) { return !kind.scenario; });

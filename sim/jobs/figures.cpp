@@ -24,15 +24,20 @@ std::optional<JobFigures> figures_of(const models::JobsInstance& instance,
   double queue = 0, run_time = 0, devices = 0, regions = 0, held = 0, joules = 0;
   std::vector<double> completion;
   for (std::size_t j = 0; j < outcome.runs.size(); ++j) {
-    const JobRun& run = *outcome.runs[j];
-    const double seconds = run.finish - run.start;
-    completion.push_back(run.finish - instance.jobs[j].arrives);
-    queue += run.start - instance.jobs[j].arrives;
+    const std::vector<JobRun>& runs = outcome.runs[j];
+    const double whole = runs.back().finish - instance.jobs[j].arrives;
+    double seconds = 0, of_job = 0;
+    for (const JobRun& run : runs) {
+      seconds += run.finish - run.start;
+      of_job += run.device_seconds;
+      joules += run.joules;
+      regions += static_cast<double>(run.path.size()) / static_cast<double>(runs.size());
+    }
+    completion.push_back(whole);
+    queue += whole - seconds;
     run_time += seconds;
-    devices += seconds > 0 ? run.device_seconds / seconds : 0;
-    regions += static_cast<double>(run.path.size());
-    held += run.device_seconds;
-    joules += run.joules;
+    devices += seconds > 0 ? of_job / seconds : 0;
+    held += of_job;
   }
   double all = 0;
   for (const models::JobRegion& region : instance.regions) all += region.devices;

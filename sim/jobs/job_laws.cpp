@@ -13,15 +13,21 @@ bool same(double a, double b) {
   return std::fabs(a - b) <= 1e-9 * std::max({std::fabs(a), std::fabs(b), 1e-9});
 }
 
-/// At the start of every job: who runs holds no more of a region, or of a link, than there is.
+const JobRun* running_at(const std::vector<JobRun>& runs, double at) {
+  for (const JobRun& run : runs)
+    if (run.start <= at && at < run.finish) return &run;
+  return nullptr;
+}
+
+/// At the start of every run: who runs holds no more of a region, or of a link, than there is.
 void check_shares(const models::JobsFile& file, const models::JobsInstance& instance,
                   const JobsOutcome& outcome, double at) {
   const std::size_t count = instance.regions.size();
   std::vector<int> devices(count, 0);
   std::vector<double> rate(count * count, 0);
   for (std::size_t j = 0; j < outcome.runs.size(); ++j) {
-    const auto& run = outcome.runs[j];
-    if (!run || run->start > at || run->finish <= at) continue;
+    const JobRun* run = running_at(outcome.runs[j], at);
+    if (run == nullptr) continue;
     for (std::size_t p = 0; p < run->path.size(); ++p) {
       const std::size_t here = run->path[p].region;
       devices[here] += run->path[p].stages * file.kinds[instance.jobs[j].kind].unit;
@@ -57,11 +63,15 @@ void check_outcome(const models::JobsFile& file, const models::JobsInstance& ins
   PACELINE_CHECK(outcome.runs.size() == instance.jobs.size());
   double total = 0;
   for (std::size_t j = 0; j < outcome.runs.size(); ++j) {
-    const auto& run = outcome.runs[j];
-    if (!run) continue;
-    PACELINE_CHECK(run->start >= instance.jobs[j].arrives && run->finish >= run->start);
-    check_shares(file, instance, outcome, run->start);
-    total += run->cost.total();
+    double last = instance.jobs[j].arrives, steps = 0;
+    for (const JobRun& run : outcome.runs[j]) {
+      PACELINE_CHECK(run.start >= last && run.finish >= run.start);
+      last = run.finish;
+      steps += run.steps;
+      check_shares(file, instance, outcome, run.start);
+      total += run.cost.total();
+    }
+    PACELINE_CHECK(!outcome.done[j] || same(steps, instance.jobs[j].steps));
   }
   PACELINE_CHECK(same(total, outcome.cost.total()));
   double of_regions = outcome.cost.egress;

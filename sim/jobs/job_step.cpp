@@ -75,12 +75,12 @@ base::Seconds stage_backward(const models::JobKind& kind, int stage, int stages)
 
 double step_bound(const models::JobKind& kind, int stages) {
   const models::ScheduleTraits* traits = models::schedule_traits(kind.schedule);
-  const bool split = traits != nullptr && traits->splits_backward;  // W hinders nobody
+  const bool split = traits != nullptr && traits->splits_backward;
   double before = 0, bound = 0;
   for (int s = 0; s < stages; ++s) {
     bound = std::max(bound, before + kind.microbatches * stage_work(kind, s, stages));
-    before += (stage_forward(kind, s, stages) + stage_backward(kind, s, stages) * (split ? 0.5 : 1))
-                  .value;
+    // Where W is apart, the stage still does it while those before do their last B.
+    before += split ? stage_forward(kind, s, stages).value : stage_work(kind, s, stages);
   }
   return bound;
 }

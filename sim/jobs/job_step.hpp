@@ -59,7 +59,8 @@ class JobSteps {
 base::Seconds stage_forward(const models::JobKind& kind, int stage, int stages);
 base::Seconds stage_backward(const models::JobKind& kind, int stage, int stages);
 
-/// No step is shorter: the busiest stage works on every microbatch, and each stage before it once.
+/// No step is shorter: the busiest stage works on every microbatch, after the first has come down to
+/// it, and the last goes back up.
 double step_bound(const models::JobKind& kind, int stages);
 
 }  // namespace paceline::sim::jobs

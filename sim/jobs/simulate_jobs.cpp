@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "sim/jobs/job_account.hpp"
 #include "sim/jobs/job_laws.hpp"
 
 namespace paceline::sim::jobs {
@@ -14,7 +15,13 @@ namespace {
 using models::JobsFile;
 using models::JobsInstance;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kJoulesPerKwh = 3.6e6, kSecondsPerHour = 3600, kBytesPerGb = 1e9;
+constexpr double kJoulesPerKwh = 3.6e6, kSecondsPerHour = 3600;
+
+std::vector<int> stages_by_part(const JobPath& path) {
+  std::vector<int> parts;
+  for (const PathPart& part : path) parts.push_back(part.stages);
+  return parts;
+}
 
 class Simulation {
  public:
@@ -23,6 +30,9 @@ class Simulation {
       : file_(file), instance_(instance), steps_(steps), policy_(policy) {
     build_graph();
     outcome_.runs.resize(instance.jobs.size());
+    stopped_.assign(instance.jobs.size(), false);
+    outcome_.done.assign(instance.jobs.size(), false);
+    for (const models::Job& job : instance.jobs) left_.push_back(job.steps);
     outcome_.regions.resize(instance.regions.size());
     held_.assign(instance.regions.size(), 0);
     used_.assign(instance.regions.size(), 0);
@@ -83,45 +93,132 @@ class Simulation {
 
   QueuedJob queued(std::size_t j) {
     const models::Job& job = instance_.jobs[j];
-    if (steps_.sizes(job.kind).empty()) return {j, job.arrives, 0, 0, 0};  // never starts
+    if (steps_.sizes(job.kind).empty()) return {j, job.arrives, 0, 0, 0, job.tier};  // never starts
     const int most = steps_.sizes(job.kind).back();
     const StepCost alone = steps_.step(job.kind, {most}, {});
     const models::JobKind& kind = file_.kinds[job.kind];
-    return {j, job.arrives, job.steps * alone.busy * kind.unit, job.steps * alone.seconds,
-            kind.activation.value / steps_.stage_seconds(job.kind, most)};
+    return {j,
+            job.arrives,
+            left_[j] * alone.busy * kind.unit,
+            left_[j] * alone.seconds,
+            kind.activation.value / steps_.stage_seconds(job.kind, most),
+            job.tier};
   }
 
   std::vector<std::size_t> order() {
     std::vector<std::size_t> places(queue_.size());
     std::iota(places.begin(), places.end(), std::size_t{0});
-    if (!policy_.priority) return places;
-    const std::vector<double> priority = policy_.priority(queue_, congestion());
+    std::vector<double> priority(queue_.size(), 0);
+    if (policy_.priority) priority = policy_.priority(queue_, congestion());
     PACELINE_CHECK(priority.size() == queue_.size());
-    std::stable_sort(places.begin(), places.end(),
-                     [&](std::size_t a, std::size_t b) { return priority[a] > priority[b]; });
+    std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(queue_[a].tier, priority[a]) > std::pair(queue_[b].tier, priority[b]);
+    });
     return places;
   }
 
   void start_jobs() {
     while (!queue_.empty() && start_one()) {
     }
+    if (queue_.empty() && file_.queue.resize) move_one();
+  }
+
+  JobPath place(const RegionGraph& graph, std::size_t j) {
+    if (steps_.sizes(instance_.jobs[j].kind).empty()) return {};
+    return policy_.place(graph, request_of(j));
   }
 
   /// The first of the queue that can start does; without backfill that is the first or none.
   bool start_one() {
     for (const std::size_t at : order()) {
       const std::size_t j = queue_[at].job;
-      if (!steps_.sizes(instance_.jobs[j].kind).empty()) {
-        const JobPath path = policy_.place(graph_, request_of(j));
-        if (!path.empty()) {
-          start(j, path);
-          queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
-          return true;
-        }
+      const JobPath path = place(graph_, j);
+      if (!path.empty()) {
+        start(j, path);
+        queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
+        return true;
       }
+      if (file_.queue.preempt) make_room(j);
       if (!file_.queue.backfill) return false;
     }
     return false;
+  }
+
+  /// The regions as they would be without a running job.
+  void take_out(RegionGraph& graph, std::size_t j) const {
+    const JobRun& run = outcome_.runs[j].back();
+    const int unit = file_.kinds[instance_.jobs[j].kind].unit;
+    for (const PathPart& part : run.path) graph[part.region].free += part.stages * unit;
+    for (std::size_t p = 0; p < run.reserved.size(); ++p)
+      graph[boost::edge(run.path[p].region, run.path[p + 1].region, graph).first].free +=
+          run.reserved[p];
+  }
+
+  /// Stops as few running jobs of lower tiers as let job j start, or none. Those that are saving
+  /// already are counted on.
+  void make_room(std::size_t j) {
+    RegionGraph graph = graph_;
+    std::vector<std::size_t> others;
+    for (const std::size_t other : running_) {
+      if (stopped_[other]) {
+        take_out(graph, other);
+      } else if (instance_.jobs[other].tier < instance_.jobs[j].tier) {
+        others.push_back(other);
+      }
+    }
+    std::stable_sort(others.begin(), others.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(instance_.jobs[a].tier, -outcome_.runs[a].back().start) <
+             std::pair(instance_.jobs[b].tier, -outcome_.runs[b].back().start);
+    });
+    std::size_t count = 0;
+    while (place(graph, j).empty()) {
+      if (count == others.size()) return;
+      take_out(graph, others[count++]);
+    }
+    for (std::size_t i = 0; i < count; ++i) stop(others[i]);
+  }
+
+  /// Seconds to save or fetch a state where it lies.
+  double at_storage(std::size_t j) const {
+    return file_.kinds[instance_.jobs[j].kind].state.value / file_.queue.storage.value;
+  }
+
+  /// The job saves its state from now on, if that ends before the job does.
+  void stop(std::size_t j) {
+    JobRun& run = outcome_.runs[j].back();
+    const double end = std::max(clock_, run.start + run.fetch) + at_storage(j);
+    if (end >= run.finish) return;
+    run.steps = std::max(0.0, clock_ - run.start - run.fetch) / run.step_seconds;
+    run.save = at_storage(j);
+    run.finish = end;
+    stopped_[j] = true;
+  }
+
+  /// One running job goes where its policy would put it now, if that pays.
+  void move_one() {
+    if (std::any_of(running_.begin(), running_.end(), [&](auto j) { return stopped_[j]; })) return;
+    for (const std::size_t j : running_) {
+      RegionGraph graph = graph_;
+      take_out(graph, j);
+      const JobPath path = place(graph, j);
+      const JobRun& run = outcome_.runs[j].back();
+      if (path.empty() || path == run.path || clock_ < run.start + run.fetch) continue;
+      const double left = left_[j] - (clock_ - run.start - run.fetch) / run.step_seconds;
+      const double step = step_on(graph, j, path).first.seconds;
+      const double moving = at_storage(j) + fetch_seconds(graph, j, path);
+      if (left * step + moving < run.finish - clock_) return stop(j);
+    }
+  }
+
+  /// Fetching the state of a job that ran before: as slow as the storages, and as the link from
+  /// where it was saved, the first region of its last path.
+  double fetch_seconds(const RegionGraph& graph, std::size_t j, const JobPath& path) const {
+    if (outcome_.runs[j].empty()) return 0;
+    const std::size_t from = outcome_.runs[j].back().path.front().region;
+    if (from == path.front().region) return at_storage(j);
+    const LinkState& way = graph[boost::edge(from, path.front().region, graph).first];
+    const double state = file_.kinds[instance_.jobs[j].kind].state.value;
+    return std::max(at_storage(j), state / way.rate) + way.latency;
   }
 
   PlacementRequest request_of(std::size_t j) {
@@ -135,73 +232,49 @@ class Simulation {
     return request;
   }
 
-  LinkState& link(std::size_t a, std::size_t b) { return graph_[boost::edge(a, b, graph_).first]; }
-
-  /// A message has the whole link where the job finds what it demands, else what is left of it.
-  static void reserve(LinkState& link, double bytes, JobRun& run) {
-    PACELINE_CHECK(link.free > 0);
-    const double rate = link.free >= run.demand ? link.rate : link.free;
-    run.reserved.push_back(std::min(run.demand, link.free));
-    run.hops.push_back({bytes / rate, link.latency});
-    link.free -= run.reserved.back();
+  /// A step on a path of which nothing is reserved yet, and what it would reserve of its links.
+  std::pair<StepCost, JobRun> step_on(const RegionGraph& graph, std::size_t j, const JobPath& path) {
+    const models::Job& job = instance_.jobs[j];
+    const double bytes = file_.kinds[job.kind].activation.value;
+    JobRun run;
+    run.path = path;
+    const std::vector<int> parts = stages_by_part(path);
+    const int stages = std::accumulate(parts.begin(), parts.end(), 0);
+    if (path.size() > 1) run.demand = bytes / steps_.stage_seconds(job.kind, stages);
+    for (std::size_t p = 1; p < path.size(); ++p) {
+      const LinkState& link = graph[boost::edge(path[p - 1].region, path[p].region, graph).first];
+      PACELINE_CHECK(link.free > 0);
+      // A message has the whole link where the job finds what it demands, else what is left of it.
+      const double rate = link.free >= run.demand ? link.rate : link.free;
+      run.hops.push_back({bytes / rate, link.latency});
+      run.reserved.push_back(std::min(run.demand, link.free));
+    }
+    const StepCost step = steps_.step(job.kind, parts, run.hops);
+    run.step_seconds = step.seconds;
+    return {step, run};
   }
 
   void start(std::size_t j, const JobPath& path) {
     check_path(graph_, path, request_of(j));
-    const models::Job& job = instance_.jobs[j];
-    const models::JobKind& kind = file_.kinds[job.kind];
-    JobRun run;
+    const int unit = file_.kinds[instance_.jobs[j].kind].unit;
+    JobRun run = step_on(graph_, j, path).second;
+    run.fetch = fetch_seconds(graph_, j, path);
     run.start = clock_;
-    run.path = path;
-    std::vector<int> parts;
+    run.steps = left_[j];
+    run.finish = clock_ + run.fetch + left_[j] * run.step_seconds;
     for (const PathPart& part : path) {
-      parts.push_back(part.stages);
-      graph_[part.region].free -= part.stages * kind.unit;
-      used_[part.region] += part.stages * kind.unit;
+      graph_[part.region].free -= part.stages * unit;
+      used_[part.region] += part.stages * unit;
     }
-    const int stages = std::accumulate(parts.begin(), parts.end(), 0);
-    run.demand = path.size() > 1
-                     ? kind.activation.value / steps_.stage_seconds(job.kind, stages)
-                     : 0;
-    for (std::size_t p = 1; p < path.size(); ++p)
-      reserve(link(path[p - 1].region, path[p].region), kind.activation.value, run);
-    const StepCost step = steps_.step(job.kind, parts, run.hops);
-    run.step_seconds = step.seconds;
-    run.finish = clock_ + job.steps * step.seconds;
-    account(job, step, stages, run);
-    outcome_.runs[j] = run;
+    outcome_.runs[j].push_back(std::move(run));
     running_.push_back(j);
-  }
-
-  void account(const models::Job& job, const StepCost& step, int stages, JobRun& run) {
-    const models::JobKind& kind = file_.kinds[job.kind];
-    const double seconds = run.finish - run.start;
-    run.device_seconds = seconds * stages * kind.unit;
-    const double busy = job.steps * step.busy * kind.unit;
-    run.joules = busy * file_.power.active + (run.device_seconds - busy) * file_.power.idle;
-    run.sent_bytes = job.steps * 2 * kind.microbatches * kind.activation.value *
-                     static_cast<double>(run.hops.size());
-    run.cost.egress = run.sent_bytes / kBytesPerGb * file_.egress;
-    for (const PathPart& part : run.path) {
-      // Devices of a job are taken to be busy alike, wherever they are.
-      const double share = static_cast<double>(part.stages) / stages;
-      const models::JobRegion& region = instance_.regions[part.region];
-      const double electricity =
-          share * run.joules * file_.power.pue / kJoulesPerKwh * region.electricity;
-      const double rent = share * run.device_seconds / kSecondsPerHour * region.device_hour;
-      run.cost.electricity += electricity;
-      run.cost.rent += rent;
-      RegionUse& use = outcome_.regions[part.region];
-      use.device_seconds += share * run.device_seconds;
-      use.joules += share * run.joules;
-      use.cost += electricity + rent;
-    }
+    settle_links();
   }
 
   double next_event() const {
     double next = kNever;
     if (arrived_ < instance_.jobs.size()) next = instance_.jobs[arrived_].arrives;
-    for (const std::size_t j : running_) next = std::min(next, outcome_.runs[j]->finish);
+    for (const std::size_t j : running_) next = std::min(next, outcome_.runs[j].back().finish);
     if (queue_.empty() && next == kNever) return next;  // nothing left that could start
     for (const models::Reservation& one : file_.reserved)
       for (const double at : {one.from, one.until})
@@ -214,8 +287,8 @@ class Simulation {
     for (std::size_t r = 0; r < used_.size(); ++r) integral_[r] += used_[r] * (next - clock_);
     clock_ = next;
     const auto ended = [&](std::size_t j) {
-      if (outcome_.runs[j]->finish > clock_) return false;
-      release(j);
+      if (outcome_.runs[j].back().finish > clock_) return false;
+      end(j);
       return true;
     };
     running_.erase(std::remove_if(running_.begin(), running_.end(), ended), running_.end());
@@ -224,12 +297,24 @@ class Simulation {
       queue_.push_back(queued(arrived_++));
   }
 
-  void release(std::size_t j) {
+  void end(std::size_t j) {
     const int unit = file_.kinds[instance_.jobs[j].kind].unit;
-    for (const PathPart& part : outcome_.runs[j]->path) {
+    const JobRun& run = outcome_.runs[j].back();
+    for (const PathPart& part : run.path) {
       graph_[part.region].free += part.stages * unit;
       used_[part.region] -= part.stages * unit;
     }
+    const StepCost step = steps_.step(instance_.jobs[j].kind, stages_by_part(run.path), run.hops);
+    account(file_, instance_, j, step, outcome_);
+    left_[j] -= run.steps;
+    if (stopped_[j]) {
+      queue_.push_back(queued(j));
+      std::stable_sort(queue_.begin(), queue_.end(), [](const QueuedJob& a, const QueuedJob& b) {
+        return std::pair(a.arrives, a.job) < std::pair(b.arrives, b.job);
+      });
+    }
+    outcome_.done[j] = !stopped_[j];
+    stopped_[j] = false;
   }
 
   /// From what runs, not by adding back: what was reserved comes back to the last bit.
@@ -237,20 +322,22 @@ class Simulation {
     for (const auto edge : boost::make_iterator_range(boost::edges(graph_)))
       graph_[edge].free = graph_[edge].rate;
     for (const std::size_t j : running_) {
-      const JobRun& run = *outcome_.runs[j];
+      const JobRun& run = outcome_.runs[j].back();
       for (std::size_t p = 0; p < run.reserved.size(); ++p)
-        link(run.path[p].region, run.path[p + 1].region).free -= run.reserved[p];
+        graph_[boost::edge(run.path[p].region, run.path[p + 1].region, graph_).first].free -=
+            run.reserved[p];
     }
   }
 
   void finish_accounts() {
     const double first = instance_.jobs.front().arrives;
-    for (const auto& run : outcome_.runs) {
-      if (!run) continue;
-      outcome_.makespan = std::max(outcome_.makespan, run->finish - first);
-      outcome_.cost.electricity += run->cost.electricity;
-      outcome_.cost.rent += run->cost.rent;
-      outcome_.cost.egress += run->cost.egress;
+    for (const auto& runs : outcome_.runs) {
+      for (const JobRun& run : runs) {
+        outcome_.makespan = std::max(outcome_.makespan, run.finish - first);
+        outcome_.cost.electricity += run.cost.electricity;
+        outcome_.cost.rent += run.cost.rent;
+        outcome_.cost.egress += run.cost.egress;
+      }
     }
   }
 
@@ -264,6 +351,8 @@ class Simulation {
   std::size_t arrived_ = 0;
   std::vector<QueuedJob> queue_;
   std::vector<std::size_t> running_;
+  std::vector<double> left_;      ///< by job: steps to do, without those of a run that goes on
+  std::vector<bool> stopped_;     ///< by job: it saves its state
   std::vector<int> held_, used_;  ///< by region: of reservations, of jobs
   std::vector<double> integral_;  ///< by region: device-seconds in use
 };
@@ -271,7 +360,7 @@ class Simulation {
 }  // namespace
 
 bool JobsOutcome::complete() const {
-  return std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run.has_value(); });
+  return std::find(done.begin(), done.end(), false) == done.end();
 }
 
 JobsOutcome simulate_jobs(const JobsFile& file, const JobsInstance& instance, JobSteps& steps,

@@ -19,9 +19,11 @@ struct JobCost {
   double total() const { return electricity + rent + egress; }
 };
 
-/// One job that ran, from its start to its end without a break.
+/// A job on one placement, from its start to its end or until it was stopped.
 struct JobRun {
-  double start = 0, finish = 0;  ///< s
+  double start = 0, finish = 0;  ///< s, with fetching and saving of its state
+  double fetch = 0, save = 0;    ///< s of them
+  double steps = 0;              ///< done
   JobPath path;
   std::vector<Hop> hops;    ///< between the parts of its path
   double step_seconds = 0;
@@ -40,7 +42,8 @@ struct RegionUse {
 };
 
 struct JobsOutcome {
-  std::vector<std::optional<JobRun>> runs;  ///< by job; nothing: it never starts
+  std::vector<std::vector<JobRun>> runs;  ///< by job, one after another; empty: it never starts
+  std::vector<bool> done;                 ///< by job: it has run all its steps
   std::vector<RegionUse> regions;
   double makespan = 0;                      ///< s, from the first arrival to the last end
   JobCost cost;
@@ -49,12 +52,13 @@ struct JobsOutcome {
 };
 
 /// Runs the jobs of an instance under a policy. Deterministic. Checks its own laws (PACELINE_CHECK):
-/// time does not go back, no device or link carries more than there is, every job runs at most once
-/// and after it arrives, what jobs hold is what regions give, costs are the sum of their parts.
+/// time does not go back, no device or link carries more than there is, every job does its
+/// steps once and after it arrives, what jobs hold is what regions give, costs are the sum of their parts.
 JobsOutcome simulate_jobs(const models::JobsFile& file, const models::JobsInstance& instance,
                           JobSteps& steps, const JobPolicy& policy);
 
-/// The figures of models::kJobFigures, in their order; nothing where a job never starts.
+/// The figures of models::kJobFigures, in their order; nothing where a job does not end. Queueing
+/// is all time in which a job does not run.
 using JobFigures = std::array<double, models::kJobFigures.size()>;
 std::optional<JobFigures> figures_of(const models::JobsInstance& instance,
                                      const JobsOutcome& outcome);
