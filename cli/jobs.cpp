@@ -17,12 +17,14 @@ constexpr const char* kJobsHelp =
     "Jobs arrive over time in regions with devices, prices and links; each policy says who runs\n"
     "where. The step of every job is simulated on the placement it got. Shown are job completion\n"
     "time (JCT), queueing, cost and use of the devices, medians where the file asks for many\n"
-    "instances. The exit status is 1 when something the file expects does not show, or a job never\n"
+    "instances. The exit status is 1 when something the file expects does not show, or a job "
+    "never\n"
     "ends. 'paceline list policies' names the policies; docs/jobs.md says what is assumed.\n"
     "\n"
     "Examples:\n"
     "  paceline jobs scenarios/jobs/two_regions.yaml --each\n"
-    "  paceline jobs scenarios/systems/bace-pipe/jobs.yaml --plain --csv jobs.csv --picture jobs.svg";
+    "  paceline jobs scenarios/systems/bace-pipe/jobs.yaml --plain --csv jobs.csv --picture "
+    "jobs.svg";
 
 struct JobsOptions {
   std::string file, json, csv, picture;
@@ -41,8 +43,8 @@ bool all_end(const sim::jobs::JobsResult& result) {
 int run_jobs_command(const JobsOptions& options) {
   reports::JobsReport report;
   report.version = PACELINE_VERSION;
-  report.command = "paceline jobs " + reports::shell_word(options.file) + (options.plain ? " --plain" : "") +
-                   (options.each ? " --each" : "");
+  report.command = "paceline jobs " + reports::shell_word(options.file) +
+                   (options.plain ? " --plain" : "") + (options.each ? " --each" : "");
   report.study = models::read_jobs(options.file);
   if (options.instances > 0) {
     for (models::JobsVariant& variant : report.study.variants)
@@ -75,8 +77,8 @@ int run_jobs_command(const JobsOptions& options) {
 
 void add_jobs(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<JobsOptions>();
-  CLI::App& jobs = add_command(program, "jobs", "many jobs in many regions, under scheduling policies",
-                               kJobsHelp);
+  CLI::App& jobs = add_command(program, "jobs",
+                               "many jobs in many regions, under scheduling policies", kJobsHelp);
   add_option(jobs, "FILE", options->file, "regions, jobs and policies, YAML (docs/formats.md)",
              {.required = true});
   add_flag(jobs, "--each", options->each, "also print every job of the first instance");

@@ -249,8 +249,8 @@ Entry system_entry(const std::string& name) {
   for (const std::string& capability : system.missing)
     entry.text += "  missing: " + capability + "\n";
   for (const models::SystemRun& run : system.runs)
-    entry.text += (run.jobs ? "  jobs " : "  scenario ") + run.name + ": systems/" + name + "/" + run.file +
-                  (run.changes.empty() ? "" : " with " + run.changes) + "\n";
+    entry.text += (run.jobs ? "  jobs " : "  scenario ") + run.name + ": systems/" + name + "/" +
+                  run.file + (run.changes.empty() ? "" : " with " + run.changes) + "\n";
   for (const models::SystemCheck& check : system.checks)
     entry.text += "  check: " + check.quantity + ", " + check.text + " " +
                   std::string(models::to_text(check.relation)) + " " +

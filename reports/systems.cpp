@@ -246,7 +246,8 @@ double median_value(const models::SystemCheck& check, const models::System& syst
       values.push_back(*value);
   }
   if (values.empty())
-    throw base::Error(system.file, "in no instance all jobs of " + base::quote(check.text) + " start");
+    throw base::Error(system.file,
+                      "in no instance all jobs of " + base::quote(check.text) + " start");
   return sim::jobs::jobs_spread(std::move(values)).median;
 }
 

@@ -16,7 +16,8 @@ enum class Drawn : std::uint64_t { Devices = 1, Uplinks, Prices, Kinds, Tokens, 
 base::Rng generator(const JobsFile& file, int index, Drawn drawn) {
   base::Rng seeds(file.random.seed);
   const std::uint64_t first = seeds.next();
-  base::Rng mixed(first + static_cast<std::uint64_t>(index) * 64 + static_cast<std::uint64_t>(drawn));
+  base::Rng mixed(first + static_cast<std::uint64_t>(index) * 64 +
+                  static_cast<std::uint64_t>(drawn));
   return base::Rng(mixed.next());
 }
 
@@ -44,7 +45,8 @@ void draw_regions(const JobsFile& file, int index, std::vector<JobRegion>& regio
   if (file.random.uplink_high > 0) {
     base::Rng rng = generator(file, index, Drawn::Uplinks);
     for (JobRegion& region : regions)
-      region.uplink = base::BytesPerSecond(rng.uniform(file.random.uplink_low, file.random.uplink_high));
+      region.uplink =
+          base::BytesPerSecond(rng.uniform(file.random.uplink_low, file.random.uplink_high));
   }
   if (file.random.shuffle_prices) {
     base::Rng rng = generator(file, index, Drawn::Prices);
@@ -62,8 +64,8 @@ std::vector<std::vector<JobLink>> links_of(const JobsFile& file,
     for (std::size_t b = 0; b < regions.size(); ++b) {
       if (a == b || links[a][b].rate.value > 0) continue;
       const double one = regions[a].uplink.value, other = regions[b].uplink.value;
-      links[a][b].rate = base::BytesPerSecond(
-          file.link_is_minimum ? std::min(one, other) : (one + other) / 2);
+      links[a][b].rate =
+          base::BytesPerSecond(file.link_is_minimum ? std::min(one, other) : (one + other) / 2);
     }
   }
   return links;
@@ -87,7 +89,8 @@ std::vector<Job> draw_jobs(const JobsFile& file, int index) {
     job.kind = order[turn];
     job.name = std::to_string(j + 1) + " " + file.kinds[job.kind].name;
     job.arrives = clock;
-    job.steps = random.tokens[tokens.below(random.tokens.size())] / file.kinds[job.kind].step_tokens;
+    job.steps =
+        random.tokens[tokens.below(random.tokens.size())] / file.kinds[job.kind].step_tokens;
     jobs.push_back(std::move(job));
     clock += -random.gap * base::same_log(1 - gaps.uniform());
   }

@@ -74,11 +74,11 @@ struct JobPower {
 struct RandomJobs {
   int instances = 1;
   std::uint64_t seed = 1;
-  int jobs = 0;                 ///< 0: those of the file
-  double gap = 0;               ///< s, mean of exponential times between arrivals
-  std::vector<double> tokens;   ///< one of them a job
-  std::vector<int> devices;     ///< one of them a region; empty: those of the file
-  int least_devices = 0;        ///< of all regions together: drawn again until there are as many
+  int jobs = 0;                ///< 0: those of the file
+  double gap = 0;              ///< s, mean of exponential times between arrivals
+  std::vector<double> tokens;  ///< one of them a job
+  std::vector<int> devices;    ///< one of them a region; empty: those of the file
+  int least_devices = 0;       ///< of all regions together: drawn again until there are as many
   double uplink_low = 0, uplink_high = 0;  ///< bytes/s; 0: those of the file
   bool shuffle_prices = false;             ///< who pays which of the file's prices
 };
@@ -121,7 +121,7 @@ struct JobsFile {
   std::vector<JobRegion> regions;
   /// By region and region, as the file says; rate 0: by uplinks.
   std::vector<std::vector<JobLink>> links;
-  bool link_is_minimum = false;             ///< of the two uplinks; else their mean
+  bool link_is_minimum = false;  ///< of the two uplinks; else their mean
   JobPower power;
   double egress = 0;  ///< USD per GB between regions
   std::vector<JobKind> kinds;
@@ -150,8 +150,8 @@ struct JobsStudy {
 /// Figures a policy has in an instance, in the order of columns: jct jct_median queue run cost
 /// energy utilisation makespan devices regions.
 inline constexpr std::array<std::string_view, 10> kJobFigures{
-    "jct", "jct_median", "queue", "run", "cost", "energy", "utilisation", "makespan", "devices",
-    "regions"};
+    "jct",    "jct_median",  "queue",    "run",     "cost",
+    "energy", "utilisation", "makespan", "devices", "regions"};
 
 inline constexpr int kMaxRegions = 64;
 inline constexpr int kMaxRegionDevices = 100'000;

@@ -98,8 +98,7 @@ void read_power(Fields& fields, JobsFile& file) {
   Fields own = fields.map("power");
   if (own.has("device")) {
     const Device device = read_device_at(own, "device");
-    if (!device.tdp)
-      own.fail("device", "has no known power", "state active and idle");
+    if (!device.tdp) own.fail("device", "has no known power", "state active and idle");
     file.power.active = device_power(device, PowerClass::Matrix).middle;
     file.power.idle = device_power(device, PowerClass::Idle).middle;
     file.assumptions.push_back(device.name + " draws " + base::format_fixed(file.power.active, 0) +
@@ -107,8 +106,8 @@ void read_power(Fields& fields, JobsFile& file) {
                                " W in a job that waits, unless the file says so");
   }
   const bool known = file.power.active > 0;
-  file.power.active = known ? own.watts("active", base::Watts(file.power.active)).value
-                            : own.watts("active").value;
+  file.power.active =
+      known ? own.watts("active", base::Watts(file.power.active)).value : own.watts("active").value;
   file.power.idle =
       known ? own.watts("idle", base::Watts(file.power.idle)).value : own.watts("idle").value;
   if (file.power.idle > file.power.active)
@@ -134,10 +133,10 @@ void read_reserved(Fields& fields, JobsFile& file) {
       if (other.region == one.region && other.from < one.until && one.from < other.until)
         held += other.devices;
     if (held > region.devices)
-      throw base::Error(own.where(item, ""),
-                        "overlapping reservations take " + std::to_string(held) + " of " +
-                            std::to_string(region.devices) + " devices of " +
-                            base::quote(region.name));
+      throw base::Error(own.where(item, ""), "overlapping reservations take " +
+                                                 std::to_string(held) + " of " +
+                                                 std::to_string(region.devices) + " devices of " +
+                                                 base::quote(region.name));
     own.done();
     file.reserved.push_back(one);
   }
@@ -149,8 +148,7 @@ double steps_of(Fields& own, const JobKind& kind) {
     own.fail("steps", steps ? "stands beside tokens" : "is missing", "write steps or tokens");
   if (steps) return own.number("steps", 1, kMostTokens);
   if (!(kind.step_tokens > 0))
-    own.fail("tokens", "cannot be turned into steps",
-             "state work.sequence, or write steps");
+    own.fail("tokens", "cannot be turned into steps", "state work.sequence, or write steps");
   return own.number("tokens", 1, kMostTokens) / kind.step_tokens;
 }
 
@@ -242,10 +240,12 @@ void read_queue(Fields& fields, JobsFile& file) {
     file.queue.resize = own.flag("resize", false);
     if (file.queue.preempt || file.queue.resize) {
       file.queue.storage = own.rate("storage");
-      if (!(file.queue.storage.value > 0)) own.fail("storage", "saves nothing", "for example 10 GB/s");
+      if (!(file.queue.storage.value > 0))
+        own.fail("storage", "saves nothing", "for example 10 GB/s");
       for (const JobKind& kind : file.kinds)
         if (!(kind.state.value > 0))
-          throw base::Error(kind.where, "says nothing of its state, which jobs that move take along",
+          throw base::Error(kind.where,
+                            "says nothing of its state, which jobs that move take along",
                             "state its bytes, for example state: 1 TB");
     } else if (own.has("storage")) {
       own.fail("storage", "means nothing without preempt or resize", "leave it out");

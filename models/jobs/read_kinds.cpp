@@ -49,7 +49,8 @@ void take_size(Fields& own, const Work& work, JobKind& kind) {
   if (work.sequence == 0)
     own.fail("parameters", "needs the tokens of a microbatch", "state work.sequence");
   if (!(work.rate.value > 0))
-    own.fail("parameters", "needs what a device computes", "state work.rate, for example 60 TFLOP/s");
+    own.fail("parameters", "needs what a device computes",
+             "state work.rate, for example 60 TFLOP/s");
   const auto tokens = static_cast<double>(work.micro * work.sequence);
   kind.forward = base::Flops(2 * parameters * tokens) / work.rate;
   kind.backward = kind.forward * 2;

@@ -89,8 +89,7 @@ void put_variant(base::JsonWriter& json, const JobsReport& report, std::size_t v
     json.begin_object().field("name", study.base().policies[p]);
     for (std::size_t f = 0; f < kKeys.size(); ++f) {
       json.key(kKeys[f]).begin_array(true);
-      for (const auto& row : variant.figures)
-        row[p] ? json.value((*row[p])[f]) : json.null();
+      for (const auto& row : variant.figures) row[p] ? json.value((*row[p])[f]) : json.null();
       json.end_array();
     }
     json.end_object();

@@ -38,7 +38,7 @@ std::string job_colour(std::size_t job) {
 /// What everything in the picture is measured by.
 struct Frame {
   const JobsReport& report;
-  double end = 0;             ///< s, of the latest policy
+  double end = 0;                     ///< s, of the latest policy
   std::vector<double> tops, heights;  ///< by region, from the top of a panel
 };
 
@@ -139,7 +139,8 @@ void draw_region(svg::Picture& picture, const Frame& frame, const JobsOutcome& o
 void draw_panel(svg::Picture& picture, const Frame& frame, std::size_t policy, double top) {
   const JobsOutcome& outcome = frame.report.result.outcomes[policy];
   const auto& regions = frame.report.result.instance.regions;
-  picture.text(kLeft, top - 8, frame.report.study.base().policies[policy], {.size = 13, .bold = true});
+  picture.text(kLeft, top - 8, frame.report.study.base().policies[policy],
+               {.size = 13, .bold = true});
   for (std::size_t r = 0; r < regions.size(); ++r) {
     draw_region(picture, frame, outcome, r, top + frame.tops[r]);
     picture.text(kLeft - 6, top + frame.tops[r] + frame.heights[r] / 2 + 4,
@@ -173,7 +174,8 @@ std::string jobs_svg(const JobsReport& report) {
     draw_panel(picture, frame, p, 56 + panel * static_cast<double>(p));
   for (std::size_t j = 0; j < named; ++j) {
     const double x = kLeft + kAcross / 3 * static_cast<double>(j % 3);
-    const double y = 40 + panel * static_cast<double>(policies) + kLegendRow * std::floor(static_cast<double>(j) / 3);
+    const double y = 40 + panel * static_cast<double>(policies) +
+                     kLegendRow * std::floor(static_cast<double>(j) / 3);
     picture.rect(x, y - 9, 10, 10, job_colour(j));
     picture.text(x + 15, y, jobs[j].name.substr(0, 26), {.size = 11});
   }

@@ -31,7 +31,9 @@ std::string duration(double seconds) {
   return digits(seconds / 86400) + " d";
 }
 
-std::string dollars(double value) { return value >= 1000 ? base::format_count(value) : digits(value); }
+std::string dollars(double value) {
+  return value >= 1000 ? base::format_count(value) : digits(value);
+}
 
 /// Median over instances of a figure of a policy, or of its ratio to the first policy.
 std::optional<JobsSpread> spread(const JobsReport& report, std::size_t policy, std::size_t figure,
@@ -50,8 +52,8 @@ std::optional<JobsSpread> spread(const JobsReport& report, std::size_t policy, s
 std::string policies_text(const JobsReport& report) {
   const JobsFile& file = report.study.base();
   std::string text = "\n" + pad_right("policy", 19) + pad_left("JCT", 10) + pad_left("queued", 10) +
-                     pad_left("cost USD", 10) + pad_left("used", 7) +
-                     "  JCT, cost over " + file.policies[0] + "\n";
+                     pad_left("cost USD", 10) + pad_left("used", 7) + "  JCT, cost over " +
+                     file.policies[0] + "\n";
   for (std::size_t p = 0; p < file.policies.size(); ++p) {
     const auto jct = spread(report, p, kJct, false);
     text += pad_right(file.policies[p], 19);
@@ -138,8 +140,8 @@ std::string variants_text(const JobsReport& report, std::size_t first, std::size
       const JobsVerdict& verdict = report.result.compared[v][c];
       const double median = verdict.spread.median;
       const bool inside = one.low && median >= *one.low && median <= *one.high;
-      text += verdict.values.empty() ? pad_left("-", 6)
-                                     : pad_left(base::format_fixed(median, 2), 6);
+      text +=
+          verdict.values.empty() ? pad_left("-", 6) : pad_left(base::format_fixed(median, 2), 6);
       text += inside && !verdict.values.empty() ? "*" : " ";
     }
     text.erase(text.find_last_not_of(' ') + 1);
@@ -181,20 +183,22 @@ std::vector<std::string> jobs_assumptions(const JobsReport& report) {
   const JobsFile& file = report.study.base();
   std::vector<std::string> all = file.assumptions;
   const bool moves = file.queue.preempt || file.queue.resize;
-  all.push_back(moves ? "a job stops between two microbatches, and loses no step"
-                      : "a job starts once, runs to its end on what it got, and takes no time to start");
+  all.push_back(
+      moves ? "a job stops between two microbatches, and loses no step"
+            : "a job starts once, runs to its end on what it got, and takes no time to start");
   all.push_back("devices that no job holds cost nothing");
   const bool coarse = std::any_of(file.kinds.begin(), file.kinds.end(),
                                   [](const auto& kind) { return !kind.scenario; });
-  if (coarse) all.push_back("stages do forwards and backwards alone: updates of weights take no time");
+  if (coarse)
+    all.push_back("stages do forwards and backwards alone: updates of weights take no time");
   return all;
 }
 
 std::string jobs_text(const JobsReport& report, bool each) {
   const JobsFile& file = report.study.base();
   const auto& instance = report.result.instance;
-  std::string text = printable(file.name) + ": " + std::to_string(instance.jobs.size()) + " jobs, " +
-                     std::to_string(file.regions.size()) + " regions";
+  std::string text = printable(file.name) + ": " + std::to_string(instance.jobs.size()) +
+                     " jobs, " + std::to_string(file.regions.size()) + " regions";
   if (file.random.instances > 1)
     text += ", medians of " + std::to_string(file.random.instances) + " instances from seed " +
             std::to_string(file.random.seed);
@@ -209,7 +213,8 @@ std::string jobs_text(const JobsReport& report, bool each) {
     for (std::size_t i = 0; i < lines.size(); ++i)
       text += (i == 0 ? "  - " : "    ") + lines[i] + "\n";
   }
-  return text + "\npaceline " + report.version + ", file " + file.hash + "\n" + report.command + "\n";
+  return text + "\npaceline " + report.version + ", file " + file.hash + "\n" + report.command +
+         "\n";
 }
 
 }  // namespace paceline::reports

@@ -124,9 +124,9 @@ class JobGraphBuilder {
   const std::vector<Hop>& hops_;
   TaskGraph& graph_;
   std::size_t ranks_;
-  std::vector<double> seconds_;      ///< by rank and pass
-  std::vector<TaskId> down_, up_;    ///< by microbatch and rank: what the neighbour waits for
-  std::vector<std::size_t> next_;    ///< by rank: position in its order
+  std::vector<double> seconds_;    ///< by rank and pass
+  std::vector<TaskId> down_, up_;  ///< by microbatch and rank: what the neighbour waits for
+  std::vector<std::size_t> next_;  ///< by rank: position in its order
 };
 
 }  // namespace

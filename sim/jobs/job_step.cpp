@@ -31,6 +31,17 @@ double all_work(const models::JobKind& kind, int stages) {
   return sum;
 }
 
+/// A step has to fit into memory.
+void check_size(const models::JobKind& kind, int most) {
+  constexpr std::int64_t kMostPasses = 1 << 22;
+  if (std::int64_t{kind.microbatches} * most <= kMostPasses) return;
+  throw base::Error(kind.where,
+                    std::to_string(kind.microbatches) + " microbatches on up to " +
+                        std::to_string(most) + " stages are too many to simulate",
+                    "fewer microbatches, or `most` stages: their product is " +
+                        std::to_string(kMostPasses) + " at most");
+}
+
 /// Of all numbers of stages whose fullest stage holds the same layers the smallest: the others have
 /// more of a bubble and nothing for it.
 std::vector<int> candidates(const models::JobKind& kind, int most) {
@@ -88,8 +99,11 @@ double step_bound(const models::JobKind& kind, int stages) {
 JobSteps::JobSteps(const models::JobsFile& file, int most_devices) : kinds_(file.kinds) {
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
     models::JobKind& kind = kinds_[k];
-    if (!kind.scenario) check_job_schedule(kind);
     const int most = std::min({kind.most, most_devices / kind.unit, models::kMaxStages});
+    if (!kind.scenario) {
+      check_job_schedule(kind);
+      check_size(kind, most);
+    }
     sizes_.push_back(worth_having(k, most));
   }
 }
@@ -102,9 +116,8 @@ std::vector<int> JobSteps::worth_having(std::size_t k, int most) {
   std::vector<int> sizes = candidates(kind, most);
   std::vector<int> open = sizes;
   if (!kind.scenario)
-    std::stable_sort(open.begin(), open.end(), [&](int a, int b) {
-      return step_bound(kind, a) < step_bound(kind, b);
-    });
+    std::stable_sort(open.begin(), open.end(),
+                     [&](int a, int b) { return step_bound(kind, a) < step_bound(kind, b); });
   std::map<int, double> seconds;
   double best = 0;
   std::exception_ptr refused;

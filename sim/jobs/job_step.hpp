@@ -16,8 +16,8 @@ struct StepCost {
   double busy = 0;  ///< s of computing, summed over stages
 };
 
-/// What a message between two parts of a path takes: its sender's link is busy for `seconds`, and it
-/// arrives `latency` later.
+/// What a message between two parts of a path takes: its sender's link is busy for `seconds`, and
+/// it arrives `latency` later.
 struct Hop {
   double seconds = 0, latency = 0;
   bool operator==(const Hop&) const = default;
@@ -59,8 +59,8 @@ class JobSteps {
 base::Seconds stage_forward(const models::JobKind& kind, int stage, int stages);
 base::Seconds stage_backward(const models::JobKind& kind, int stage, int stages);
 
-/// No step is shorter: the busiest stage works on every microbatch, after the first has come down to
-/// it, and the last goes back up.
+/// No step is shorter: the busiest stage works on every microbatch, after the first has come down
+/// to it, and the last goes back up.
 double step_bound(const models::JobKind& kind, int stages);
 
 }  // namespace paceline::sim::jobs

@@ -21,8 +21,8 @@ struct LinkState {
 };
 
 /// All regions, joined where a message can go.
-using RegionGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, RegionState,
-                                          LinkState>;
+using RegionGraph =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, RegionState, LinkState>;
 
 /// Stages of the pipeline that lie in one region.
 struct PathPart {
@@ -39,9 +39,9 @@ struct PlacementRequest {
   /// Numbers of stages worth having, ascending: each makes steps shorter than all before it. The
   /// last is the most a job may take.
   const std::vector<int>* sizes = nullptr;
-  double activation = 0;                        ///< bytes of a microbatch, each way
-  std::function<double(int)> stage_seconds;     ///< of a microbatch, on so many stages
-  bool wait_for_full = false;                   ///< models::QueueRules
+  double activation = 0;                     ///< bytes of a microbatch, each way
+  std::function<double(int)> stage_seconds;  ///< of a microbatch, on so many stages
+  bool wait_for_full = false;                ///< models::QueueRules
 
   int most() const { return sizes->back(); }
   /// The most stages worth having of `stages`; 0: too few.

@@ -14,11 +14,11 @@ namespace paceline::sim::jobs {
 /// A job that waits.
 struct QueuedJob {
   std::size_t job = 0;
-  double arrives = 0;   ///< s
-  double work = 0;      ///< s of one device that the steps it has left take
-  double run = 0;       ///< s it would take on the most stages it can use, in one region
-  double demand = 0;    ///< bytes/s of a link on as many
-  int tier = 0;         ///< no policy has to look at it: higher tiers are served first
+  double arrives = 0;  ///< s
+  double work = 0;     ///< s of one device that the steps it has left take
+  double run = 0;      ///< s it would take on the most stages it can use, in one region
+  double demand = 0;   ///< bytes/s of a link on as many
+  int tier = 0;        ///< no policy has to look at it: higher tiers are served first
 };
 
 /// A number for each waiting job, the highest first and among equals who came first. `congestion`:

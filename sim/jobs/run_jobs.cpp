@@ -42,7 +42,8 @@ void for_each_index(std::size_t count, int threads, const std::function<void(std
     }
   };
   std::vector<std::thread> pool;
-  for (int t = 1; t < threads && static_cast<std::size_t>(t) < count; ++t) pool.emplace_back(worker);
+  for (int t = 1; t < threads && static_cast<std::size_t>(t) < count; ++t)
+    pool.emplace_back(worker);
   worker();
   for (std::thread& thread : pool) thread.join();
   for (const std::exception_ptr& error : errors)

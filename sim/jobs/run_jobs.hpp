@@ -26,8 +26,8 @@ struct VariantResult {
 struct JobsVerdict {
   std::vector<double> values;
   JobsSpread spread;
-  double inside = 0;  ///< share of values within the published range; of expectations, the bounds
-  bool holds = false; ///< expectations: the median lies within the bounds
+  double inside = 0;   ///< share of values within the published range; of expectations, the bounds
+  bool holds = false;  ///< expectations: the median lies within the bounds
 };
 
 struct JobsResult {

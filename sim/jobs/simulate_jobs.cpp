@@ -188,7 +188,8 @@ class Simulation {
     JobRun& run = outcome_.runs[j].back();
     const double end = std::max(clock_, run.start + run.fetch) + at_storage(j);
     if (end >= run.finish) return;
-    run.steps = std::max(0.0, clock_ - run.start - run.fetch) / run.step_seconds;
+    const double worked = std::max(0.0, clock_ - run.start - run.fetch);
+    run.steps = std::min(worked / run.step_seconds, left_[j]);
     run.save = at_storage(j);
     run.finish = end;
     stopped_[j] = true;
@@ -233,7 +234,8 @@ class Simulation {
   }
 
   /// A step on a path of which nothing is reserved yet, and what it would reserve of its links.
-  std::pair<StepCost, JobRun> step_on(const RegionGraph& graph, std::size_t j, const JobPath& path) {
+  std::pair<StepCost, JobRun> step_on(const RegionGraph& graph, std::size_t j,
+                                      const JobPath& path) {
     const models::Job& job = instance_.jobs[j];
     const double bytes = file_.kinds[job.kind].activation.value;
     JobRun run;

@@ -25,11 +25,11 @@ struct JobRun {
   double fetch = 0, save = 0;    ///< s of them
   double steps = 0;              ///< done
   JobPath path;
-  std::vector<Hop> hops;    ///< between the parts of its path
+  std::vector<Hop> hops;  ///< between the parts of its path
   double step_seconds = 0;
   double device_seconds = 0;
-  double joules = 0;        ///< of devices, without the building's share
-  double sent_bytes = 0;    ///< between regions
+  double joules = 0;             ///< of devices, without the building's share
+  double sent_bytes = 0;         ///< between regions
   double demand = 0;             ///< bytes/s it would carry over each of its links, each way
   std::vector<double> reserved;  ///< of them, what the links had left
   JobCost cost;
@@ -38,22 +38,23 @@ struct JobRun {
 struct RegionUse {
   double device_seconds = 0;  ///< held by jobs
   double joules = 0;
-  double cost = 0;            ///< electricity and rent, USD
+  double cost = 0;  ///< electricity and rent, USD
 };
 
 struct JobsOutcome {
   std::vector<std::vector<JobRun>> runs;  ///< by job, one after another; empty: it never starts
   std::vector<bool> done;                 ///< by job: it has run all its steps
   std::vector<RegionUse> regions;
-  double makespan = 0;                      ///< s, from the first arrival to the last end
+  double makespan = 0;  ///< s, from the first arrival to the last end
   JobCost cost;
 
   bool complete() const;
 };
 
-/// Runs the jobs of an instance under a policy. Deterministic. Checks its own laws (PACELINE_CHECK):
-/// time does not go back, no device or link carries more than there is, every job does its
-/// steps once and after it arrives, what jobs hold is what regions give, costs are the sum of their parts.
+/// Runs the jobs of an instance under a policy. Deterministic. Checks its own laws
+/// (PACELINE_CHECK): time does not go back, no device or link carries more than there is, every job
+/// does its steps once and after it arrives, what jobs hold is what regions give, costs are the sum
+/// of their parts.
 JobsOutcome simulate_jobs(const models::JobsFile& file, const models::JobsInstance& instance,
                           JobSteps& steps, const JobPolicy& policy);
 

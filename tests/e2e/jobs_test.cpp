@@ -59,7 +59,8 @@ TEST_CASE("jobs writes JSON whose parts add up, CSV and a picture", "[e2e]") {
   CHECK(text("schema") == "paceline-jobs-1");
   double total = 0;
   for (int j = 0; j < 5; ++j)
-    total += std::stod(text("first_instance.policies.0.jobs." + std::to_string(j) + ".runs.0.cost_usd.total"));
+    total += std::stod(
+        text("first_instance.policies.0.jobs." + std::to_string(j) + ".runs.0.cost_usd.total"));
   CHECK(total == Approx(std::stod(text("first_instance.policies.0.cost_usd"))));
   CHECK(fs::file_size(picture) > 2000);
   std::ifstream rows(csv);
@@ -85,8 +86,7 @@ TEST_CASE("every malformed jobs file ends with exit code 2 and one line that nam
   CHECK(files >= 38);
 }
 
-TEST_CASE("jobs ends with 1 where something expected does not show or a job never ends",
-          "[e2e]") {
+TEST_CASE("jobs ends with 1 where something expected does not show or a job never ends", "[e2e]") {
   const scratch::Folder folder;
   const auto run = [&](const std::string& rest) {
     const fs::path file = folder.path() / "j.yaml";
@@ -101,7 +101,8 @@ TEST_CASE("jobs ends with 1 where something expected does not show or a job neve
   const Ran wrong = run(one + "expect: [{that: lcf.jct / ldf.jct, least: 2}]\n");
   CHECK(wrong.exit_code == 1);
   CHECK(wrong.out.find("DOES NOT HOLD: lcf.jct / ldf.jct = 1.00") != std::string::npos);
-  const Ran never = run("kinds: [{name: k, forward: 1 s, least: 5}]\njobs: [{kind: k, steps: 1}]\n");
+  const Ran never =
+      run("kinds: [{name: k, forward: 1 s, least: 5}]\njobs: [{kind: k, steps: 1}]\n");
   CHECK(never.exit_code == 1);
   CHECK(never.out.find("a job never ends") != std::string::npos);
 }

@@ -30,12 +30,13 @@ std::vector<double> dynamic_priority(std::span<const QueuedJob> queue, double co
 /// Regions in pipeline order with what is free in them.
 struct Grown {
   std::vector<std::size_t> regions;
-  int stages = 0;              ///< free in all of them
-  double narrowest = 1e300;    ///< bytes/s free on its links
+  int stages = 0;            ///< free in all of them
+  double narrowest = 1e300;  ///< bytes/s free on its links
 };
 
 /// Whether a pipeline of all the stages there would be waits for no message.
-bool keeps_up(const Grown& grown, const LinkState& link, int more, const PlacementRequest& request) {
+bool keeps_up(const Grown& grown, const LinkState& link, int more,
+              const PlacementRequest& request) {
   const int stages = request.usable(std::min(grown.stages + more, request.most()));
   if (stages == 0) return true;  // too few to run on so far
   return std::min(grown.narrowest, link.free) >= request.demand(stages);

@@ -21,8 +21,7 @@ JobPath in_one_region(const RegionGraph& graph, const PlacementRequest& request,
                       const RegionOrder& order) {
   for (const std::size_t r : regions_by(graph, order)) {
     const int stages = request.usable(free_stages(graph[r], request));
-    const int wanted =
-        request.wait_for_full ? request.usable(graph[r].devices / request.unit) : 1;
+    const int wanted = request.wait_for_full ? request.usable(graph[r].devices / request.unit) : 1;
     if (stages > 0 && stages >= wanted) return {{r, stages}};
   }
   return {};

@@ -15,9 +15,10 @@ using tests::kJobsHead;
 namespace {
 
 models::JobsFile kinds_file(const std::string& work, const std::string& kind) {
-  return jobs_study("name: t\nregions: [{name: a, devices: 64, electricity: 0.1 USD/kWh}]\n"
-                    "power: {active: 1 W, idle: 1 W}\nwork: " +
-                    work + "\nkinds: [" + kind + "]\njobs: [{kind: k, steps: 1}]\n")
+  return jobs_study(
+             "name: t\nregions: [{name: a, devices: 64, electricity: 0.1 USD/kWh}]\n"
+             "power: {active: 1 W, idle: 1 W}\nwork: " +
+             work + "\nkinds: [" + kind + "]\njobs: [{kind: k, steps: 1}]\n")
       .base();
 }
 
@@ -71,8 +72,9 @@ TEST_CASE("the most stages a job takes are those of its fastest step", "[jobs]")
 
 TEST_CASE("no step is shorter than its bound", "[jobs]") {
   const std::string schedule = GENERATE("1f1b", "gpipe", "zb-h1");
-  const models::JobsFile file = kinds_file("{microbatches: 5, overhead: 1 ms, schedule: " + schedule + "}",
-                                           "{name: k, forward: 1 s, layers: 23}");
+  const models::JobsFile file =
+      kinds_file("{microbatches: 5, overhead: 1 ms, schedule: " + schedule + "}",
+                 "{name: k, forward: 1 s, layers: 23}");
   JobSteps steps(file, 64);
   for (int k = 1; k <= 23; ++k)
     CHECK(sim::jobs::step_bound(file.kinds[0], k) <= steps.step(0, {k}, {}).seconds * (1 + 1e-12));
@@ -80,9 +82,9 @@ TEST_CASE("no step is shorter than its bound", "[jobs]") {
 
 TEST_CASE("a job's schedule must end its steps and keep stage r on rank r", "[jobs]") {
   for (const char* name : {"pipedream", "hanayo", "chimera", "no-such"}) {
-    const models::JobsFile file = kinds_file("{microbatches: 4, split: any, schedule: " +
-                                                 std::string(name) + "}",
-                                             "{name: k, forward: 1 s}");
+    const models::JobsFile file =
+        kinds_file("{microbatches: 4, split: any, schedule: " + std::string(name) + "}",
+                   "{name: k, forward: 1 s}");
     INFO(name);
     CHECK_THROWS_AS(JobSteps(file, 8), base::Error);
   }

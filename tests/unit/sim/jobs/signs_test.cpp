@@ -6,10 +6,11 @@
 
 using namespace paceline;
 
-// What the study of BACE-Pipe expects, with the one variant that turns the paradox round: medians over
-// its instances.
-TEST_CASE("priority and pathfinder shorten completion; more regions do only without a cap by layers",
-          "[jobs]") {
+// What the study of BACE-Pipe expects, with the one variant that turns the paradox round: medians
+// over its instances.
+TEST_CASE(
+    "priority and pathfinder shorten completion; more regions do only without a cap by layers",
+    "[jobs]") {
   models::JobsStudy study =
       models::read_jobs(PACELINE_SOURCE "/scenarios/systems/bace-pipe/jobs.yaml");
   const auto other = [](const models::JobsVariant& variant) {

@@ -14,8 +14,8 @@ using tests::outcome_of;
 
 TEST_CASE("time, energy and cost of one job by hand", "[jobs]") {
   // Two stages in region a: a step is (4 + 1) x 1.5 s, of which each device works 6 s.
-  const JobsOutcome outcome =
-      outcome_of(kJobsHead + "egress: 1 USD/GB\njobs: [{kind: two, arrives: 5 s, steps: 240}]\n", "lcf");
+  const JobsOutcome outcome = outcome_of(
+      kJobsHead + "egress: 1 USD/GB\njobs: [{kind: two, arrives: 5 s, steps: 240}]\n", "lcf");
   const JobRun& run = outcome.runs[0].at(0);
   CHECK(run.path == JobPath{{0, 2}});
   CHECK(run.start == 5);
@@ -42,12 +42,12 @@ TEST_CASE("bytes between regions are counted and paid for", "[jobs]") {
 TEST_CASE("the head of the queue holds up a job that would fit, unless others may overtake",
           "[jobs]") {
   const std::string jobs =
-      "jobs:\n  - {name: long, kind: six, steps: 100}\n  - {name: wide, kind: six, arrives: 1 s, steps: 1}\n"
+      "jobs:\n  - {name: long, kind: six, steps: 100}\n  - {name: wide, kind: six, arrives: 1 s, "
+      "steps: 1}\n"
       "  - {name: small, kind: two, arrives: 2 s, steps: 1}\n";
   const JobsOutcome held = outcome_of(kJobsHead + jobs, "fcfs");
   CHECK(held.runs[2].at(0).start == Approx(held.runs[0].at(0).finish));
-  const JobsOutcome free =
-      outcome_of(kJobsHead + "queue: {backfill: true}\n" + jobs, "fcfs");
+  const JobsOutcome free = outcome_of(kJobsHead + "queue: {backfill: true}\n" + jobs, "fcfs");
   CHECK(free.runs[2].at(0).start == 2);
   CHECK(free.runs[1].at(0).start == Approx(free.runs[0].at(0).finish));
 }
@@ -155,8 +155,8 @@ TEST_CASE("what one assumption draws does not move what another does", "[jobs]")
 }
 
 TEST_CASE("results do not depend on the number of threads", "[jobs]") {
-  const auto study = jobs_study(
-      kJobsHead + "random: {instances: 5, jobs: 6, gap: 10 s, tokens: [40, 4000]}\n");
+  const auto study =
+      jobs_study(kJobsHead + "random: {instances: 5, jobs: 6, gap: 10 s, tokens: [40, 4000]}\n");
   const JobsResult one = run_jobs(study, {.threads = 1}), three = run_jobs(study, {.threads = 3});
   CHECK(one.variants[0].figures == three.variants[0].figures);
 }
@@ -201,8 +201,9 @@ TEST_CASE("a stopped job fetches its state over the link where it goes on elsewh
   }
   // The first holds all of b until the second, which only b can take, stops it; a has room.
   const auto outcome = outcome_of(
-      head + "egress: 1 USD/GB\nqueue: {preempt: true, storage: 100 GB/s}\n"
-             "jobs:\n  - {kind: k, steps: 100}\n  - {kind: six, arrives: 10 s, steps: 100, tier: 2}\n",
+      head +
+          "egress: 1 USD/GB\nqueue: {preempt: true, storage: 100 GB/s}\n"
+          "jobs:\n  - {kind: k, steps: 100}\n  - {kind: six, arrives: 10 s, steps: 100, tier: 2}\n",
       "ldf");
   REQUIRE(outcome.runs[0].size() == 2);
   CHECK(outcome.runs[0][0].path == JobPath{{1, 8}});
@@ -229,6 +230,7 @@ TEST_CASE("a running job moves to more devices where that ends it earlier", "[jo
   CHECK(moved.runs[1][0].steps + moved.runs[1][1].steps == Approx(100));
   CHECK(moved.runs[1].back().finish < still.runs[1].at(0).finish);
   // A storage so slow that nothing is gained moves nobody.
-  CHECK(outcome_of(head + "queue: {resize: true, storage: 1 MB/s}\n" + jobs, "ldf").runs[1].size() ==
-        1);
+  CHECK(
+      outcome_of(head + "queue: {resize: true, storage: 1 MB/s}\n" + jobs, "ldf").runs[1].size() ==
+      1);
 }
