@@ -37,6 +37,15 @@ std::size_t region_at(const JobsFile& file, const std::string& name, const std::
   return static_cast<std::size_t>(found - names.begin());
 }
 
+/// What a provider's region pays, `at` or of the same name.
+double provider_electricity(Fields& own, const std::string& name) {
+  const Provider provider = read_provider(own.text("provider"), own.where("provider"));
+  const std::string key = own.has("at") ? "at" : "name";
+  const Region& region = find_region(provider, own.text("at", name), own.where(key));
+  if (!region.electricity) own.fail(key, "has no known price of electricity", "state electricity");
+  return *region.electricity;
+}
+
 void read_regions(Fields& fields, JobsFile& file) {
   std::set<std::string> names;
   for (const Value& item : fields.list("regions")) {
@@ -46,7 +55,10 @@ void read_regions(Fields& fields, JobsFile& file) {
     if (!names.insert(region.name).second)
       own.fail("name", base::quote(region.name) + " stands twice", "give each region its own name");
     region.devices = static_cast<int>(own.integer("devices", 1, kMaxRegionDevices));
-    region.electricity = price(own, "electricity", "USD/kWh");
+    if (own.has("provider") && own.has("electricity"))
+      own.fail("provider", "stands beside electricity", "leave out one of the two");
+    region.electricity = own.has("provider") ? provider_electricity(own, region.name)
+                                             : price(own, "electricity", "USD/kWh");
     if (own.has("device_hour")) region.device_hour = price(own, "device_hour", "USD/h");
     region.uplink = own.rate("uplink", base::BytesPerSecond(0));
     own.done();

@@ -31,6 +31,10 @@ std::string duration(double seconds) {
   return digits(seconds / 86400) + " d";
 }
 
+std::string counted(std::size_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 std::string dollars(double value) {
   return value >= 1000 ? base::format_count(value) : digits(value);
 }
@@ -198,7 +202,7 @@ std::string jobs_text(const JobsReport& report, bool each) {
   const JobsFile& file = report.study.base();
   const auto& instance = report.result.instance;
   std::string text = printable(file.name) + ": " + std::to_string(instance.jobs.size()) +
-                     " jobs, " + std::to_string(file.regions.size()) + " regions";
+                     " jobs, " + counted(file.regions.size(), "region");
   if (file.random.instances > 1)
     text += ", medians of " + std::to_string(file.random.instances) + " instances from seed " +
             std::to_string(file.random.seed);
