@@ -22,6 +22,7 @@
 #include "reports/schedule_sample.hpp"
 #include "sim/convergence/experiment.hpp"
 #include "sim/convergence/method.hpp"
+#include "sim/jobs/policy.hpp"
 #include "sim/schedules/about.hpp"
 #include "sim/schedules/schedule.hpp"
 
@@ -263,8 +264,8 @@ Entry system_entry(const std::string& name) {
   for (const std::string& capability : system.missing)
     entry.text += "  missing: " + capability + "\n";
   for (const models::SystemRun& run : system.runs)
-    entry.text += "  scenario " + run.name + ": systems/" + name + "/" + run.file +
-                  (run.changes.empty() ? "" : " with " + run.changes) + "\n";
+    entry.text += (run.jobs ? "  jobs " : "  scenario ") + run.name + ": systems/" + name + "/" +
+                  run.file + (run.changes.empty() ? "" : " with " + run.changes) + "\n";
   for (const models::SystemCheck& check : system.checks)
     entry.text += "  check: " + check.quantity + ", " + check.text + " " +
                   std::string(models::to_text(check.relation)) + " " +
@@ -336,6 +337,9 @@ constexpr Kind kKinds[] = {
     {"experiments", "experiment", "questions of `paceline converge` that are no training runs",
      [] { return names_of(sim::convergence::experiment_kinds()); },
      [](const std::string& name) { return entry_of(sim::convergence::experiment_kinds(), name); }},
+    {"policies", "policy", "who runs next and where, of `paceline jobs`",
+     [] { return names_of(sim::jobs::job_policies()); },
+     [](const std::string& name) { return entry_of(sim::jobs::job_policies(), name); }},
 };
 
 }  // namespace

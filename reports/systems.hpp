@@ -22,8 +22,9 @@ struct CheckResult {
 };
 
 struct RunResult {
-  double step_time = 0;  ///< seconds
+  double step_time = 0;  ///< seconds; 0 of a jobs file
   bool fits = true;      ///< every rank's memory
+  int instances = 0;     ///< of a jobs file; 0: a scenario
 };
 
 struct SystemCase {

@@ -93,6 +93,11 @@ void write_runs(JsonWriter& json, const SystemCase& one) {
   json.key("runs").begin_array();
   for (std::size_t r = 0; r < one.runs.size(); ++r) {
     const models::SystemRun& run = one.system.runs[r];
+    if (run.jobs) {
+      json.begin_object().field("name", run.name).field("jobs", run.file);
+      json.field("instances", one.runs[r].instances).end_object();
+      continue;
+    }
     json.begin_object().field("name", run.name).field("scenario", run.file);
     json.field("with", run.changes);
     json.field("engine", run.shared_links ? "simgrid" : "reference");

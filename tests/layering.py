@@ -16,7 +16,7 @@ ALLOWED = {  # folder -> folders it may include besides itself
               "calibrate", "reports", "cli"]}
 DOORS = {  # third party -> the files that may include it
     r"nlohmann/": ["base/*.cpp"], r"yaml-cpp/": ["base/*.cpp"], r"CLI/": ["cli/app.cpp", "cli/arguments.cpp"],
-    r"boost/": ["sim/verify.cpp", "models/hardware/*", "models/workload/*", "sim/outer/*"],
+    r"boost/": ["sim/verify.cpp", "models/hardware/*", "models/workload/*", "sim/outer/*", "sim/jobs/*"],
     r"Eigen/": ["calibrate/*", "sim/convergence/linear_algebra.cpp", "kernels/*_cpu.cpp"],
     r"simgrid/|xbt/": ["sim/engine/simgrid*.cpp"], r"(smpi/)?mpi\.h": ["kernels/*", "cli/mpi_sweep.cpp"],
     r"cuda|cublas|nccl|nvml": ["kernels/*"], r"catch2/": ["tests/*"], r"benchmark/": ["tests/*", "kernels/measure_benchmark.cpp"]}

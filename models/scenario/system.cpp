@@ -145,7 +145,22 @@ SparseArray read_sparse(Fields fields) {
   return array;
 }
 
-/// A scenario file, and what is changed in it.
+/// The path of a file beside the document.
+std::string path_of(const Document& document, const Fields& predict, const std::string& key,
+                    const std::string& file) {
+  if (file.find('/') != std::string::npos || fs::path(file).extension() != ".yaml")
+    predict.fail(key, base::quote(file) + " is no file beside this one", "write NAME.yaml");
+  const std::string path = (fs::path(document.file).parent_path() / file).string();
+  if (!fs::exists(path)) predict.fail(key, "there is no file " + path);
+  return path;
+}
+
+/// A jobs file beside the document, as it stands.
+std::shared_ptr<const JobsStudy> read_jobs_beside(const std::string& path) {
+  return std::make_shared<JobsStudy>(without_variants(read_jobs(path)));
+}
+
+/// A scenario file, and what is changed in it; or a jobs file.
 SystemRun read_run(const Document& document, Fields& predict, const base::Field& field) {
   SystemRun run;
   run.name = plain_name(predict, field.key, field.key, '_');
@@ -154,7 +169,13 @@ SystemRun read_run(const Document& document, Fields& predict, const base::Field&
   const Value* changes = nullptr;
   if (field.value.kind == Value::Kind::Map) {
     Fields fields = predict.map(field.key);
-    run.file = fields.text("scenario");
+    const bool jobs = fields.has("jobs");
+    run.file = fields.text(jobs ? "jobs" : "scenario");
+    if (jobs) {
+      fields.done();
+      run.jobs = read_jobs_beside(path_of(document, predict, field.key, run.file));
+      return run;
+    }
     if (fields.has("with")) changes = &fields.at("with");
     if (changes != nullptr && changes->kind != Value::Kind::Map) fields.fail("with", "is no map");
     run.shared_links = fields.choice<bool>("engine", kSharing, false);
@@ -163,13 +184,7 @@ SystemRun read_run(const Document& document, Fields& predict, const base::Field&
   } else {
     run.file = predict.text(field.key);
   }
-  const fs::path folder = fs::path(document.file).parent_path();
-  if (run.file.find('/') != std::string::npos || fs::path(run.file).extension() != ".yaml")
-    predict.fail(field.key, base::quote(run.file) + " is no scenario file beside this one",
-                 "write NAME.yaml");
-  const std::string path = (folder / run.file).string();
-  if (!fs::exists(path)) predict.fail(field.key, "there is no file " + path);
-  run.scenario = base::read_document(path);
+  run.scenario = base::read_document(path_of(document, predict, field.key, run.file));
   if (changes != nullptr) {
     run.changes = base::canonical_text(*changes);
     base::merge(run.scenario, Document{document.file, *changes});
@@ -224,6 +239,10 @@ void read_system(System& system) {
       system.columns.header.push_back(
           {field.key + "." + std::string(quantity), field.place.line, field.place.column});
     };
+    if (system.runs.back().jobs) {
+      for (const Cell& column : system.runs.back().jobs->columns.header) offer(column.text);
+      continue;
+    }
     std::for_each(kQuantities.begin(), kQuantities.end(), offer);
     if (system.runs.back().sparse)
       std::for_each(kSparseQuantities.begin(), kSparseQuantities.end(), offer);

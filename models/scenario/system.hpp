@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "base/config.hpp"
+#include "models/jobs/jobs_file.hpp"
 #include "models/scenario/csv.hpp"
 #include "models/scenario/set_expression.hpp"
 
@@ -31,6 +33,7 @@
 ///   baseline: megatron.yaml
 ///   variant: {scenario: megatron.yaml, with: {schedule: breadth-first}}
 ///   crowded: {scenario: megatron.yaml, engine: simgrid}    # links shared
+///   queue: {jobs: jobs.yaml}                             # a jobs file beside this one
 ///   sparse: {scenario: megatron.yaml, sparse: {size: 1 GiB, sparsity: 0.99, value_bytes: 4}}
 /// checks:
 ///   - quantity: "throughput over Megatron-LM"
@@ -71,6 +74,9 @@ struct SystemRun {
   base::Document scenario;
   bool shared_links = false;  ///< run by the engine that shares links
   std::optional<SparseArray> sparse;
+  /// A jobs file in place of a scenario, without its variants: expressions are evaluated in each of
+  /// its instances ("queue.bace-pipe.jct"), and the median counts.
+  std::shared_ptr<const JobsStudy> jobs;
 };
 
 struct System {
