@@ -76,7 +76,7 @@ TEST_CASE("slack is slowed where there is some, and the step stays as long") {
   CHECK(uneven.energy->step.middle == bare.energy->step.middle);
   CHECK(slack.saved.middle > 0.01 * bare.energy->step.middle);
   REQUIRE(slack.clock.size() == 4);
-  CHECK(slack.clock[0] < 0.95); // 2 layers beside 6
+  CHECK(slack.clock[0] < 0.95);  // 2 layers beside 6
   CHECK(slack.clock[0] < slack.clock[2]);
   CHECK(slack.clock[3] > 0.97);
   const sim::Result even = powered("power: {slack: true}\n");
