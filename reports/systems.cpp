@@ -221,8 +221,10 @@ void add_scenario(const models::SystemRun& run, SystemCase& one, Rows& rows) {
   const Scenario scenario = models::read_scenario(run.scenario);
   if (run.shared_links && !sim::simgrid_available())
     throw sim::EngineFailure("needs the SimGrid engine, which this build lacks");
-  const sim::Prediction prediction = sim::predict(
-      scenario, {.engine = run.shared_links ? sim::Engine::Simgrid : sim::Engine::Reference});
+  sim::PredictOptions options;
+  options.engine = run.shared_links ? sim::Engine::Simgrid : sim::Engine::Reference;
+  options.energy = true;
+  const sim::Prediction prediction = sim::predict(scenario, options);
   auto values = quantities(scenario, prediction);
   if (run.sparse) add_sparse(scenario, prediction.plan, *run.sparse, values);
   const auto offer = [&](std::string_view name) {
