@@ -92,11 +92,13 @@ void read_sites(base::Fields& fields, const Cluster& cluster, FailureSettings& f
   if (happens) f.site_outage = needed_time(fields, "site_outage", "4 h that a site is away");
 }
 
-void read_slow_nodes(base::Fields& fields, FailureSettings& f) {
+void read_slow_nodes(base::Fields& fields, std::string_view not_whole, FailureSettings& f) {
   f.slow_mtbf = time_above_zero(fields, "slow_mtbf", "2000 h");
   const bool happens = f.slow_mtbf > 0 || traces(f, FailureKind::Slow);
   refuse_without(fields, "slow_mtbf", happens, {"slow_factor", "slow_for", "slow_notice"});
   if (!happens) return;
+  if (!not_whole.empty())
+    fields.fail("slow_mtbf", "slow nodes do not go with " + std::string(not_whole), "leave it out");
   f.slow_factor = fields.number("slow_factor", 1, 1000);
   f.slow_for = needed_time(fields, "slow_for", "2 h");
   f.slow_notice = time_above_zero(fields, "slow_notice", "30 min");
@@ -191,7 +193,7 @@ FailureSettings read_failures(base::Fields fields, const FailurePlaces& places) 
   f.job_mtbf = time_above_zero(fields, "job_mtbf", "24 h");
   read_links(fields, places.cluster, f);
   read_sites(fields, places.cluster, f);
-  read_slow_nodes(fields, f);
+  read_slow_nodes(fields, places.not_whole, f);
   read_spot(fields, f);
   const double any = f.device_mtbf + f.node_mtbf + f.job_mtbf + f.link_mtbf + f.site_mtbf +
                      f.slow_mtbf + f.spot_mtbf;

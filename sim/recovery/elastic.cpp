@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <numeric>
 
 #include "models/cost/memory.hpp"
 #include "sim/lower/stage_times.hpp"
+#include "sim/predict.hpp"
 #include "sim/recovery/recovery.hpp"
 
 namespace paceline::sim {
@@ -47,6 +49,30 @@ double moving_seconds(const models::Scenario& s, const models::Plan& plan, int l
   return moved / receives(s) + restored / s.cluster.groups.front().device.host_bandwidth.value;
 }
 
+/// Of the pipeline ranks that hold a stage, the highest load.
+std::vector<double> stage_loads(const models::Scenario& s, const models::Plan& plan,
+                                const std::vector<double>& by_rank) {
+  const Program program = make_program(s, plan);
+  std::vector<double> loads(plan.stages.size(), 1.0);
+  for (std::size_t rank = 0; rank < program.order.size(); ++rank) {
+    for (const Action& action : program.order[rank]) {
+      const auto stage = static_cast<std::size_t>(action.stage);
+      if (stage < loads.size()) loads[stage] = std::max(loads[stage], by_rank[rank]);
+    }
+  }
+  return loads;
+}
+
+/// Communicators are edited, states move; beside the next step only what is left of them shows.
+double regroup_seconds(const models::Scenario& s, const models::Plan& plan, int layers, int lost) {
+  const double moving = moving_seconds(s, plan, layers, lost);
+  if (!s.failures->migrates_beside) return s.failures->edit + moving;
+  double beside = 0;
+  for (const StageTime& t : stage_times(s, plan).stages)
+    beside = std::max(beside, stage_seconds(t) * plan.microbatches);
+  return s.failures->edit + std::max(0.0, moving - beside);
+}
+
 }  // namespace
 
 /// ElasWave (arXiv 2510.00606): microbatches of a stage are resized over the replicas it has left,
@@ -57,30 +83,21 @@ DegradedWays elastic(const models::Scenario& scenario, const models::Plan& plan,
   const int dp = scenario.parallel.dp;
   if (lost.cells.front() >= dp) return {};
   DegradedStep step{.scenario = without_failures(scenario)};
-  std::vector<int> before, after;
+  std::vector<int> before;
   for (const models::Stage& stage : plan.stages) before.push_back(stage.layers);
   for (const int cells : lost.cells) step.load.push_back(static_cast<double>(dp) / (dp - cells));
-  int layers = 0;
-  std::vector<double> load;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    layers += before[i];
-    load.push_back(step.load[i % step.load.size()]);
-  }
-  // As many stages as layers, or a stage without any: there is nothing to move.
-  const bool movable = *std::min_element(before.begin(), before.end()) > 0;
-  after = movable ? balanced_layers(layers, load, end_work(scenario, plan)) : before;
-  if (lost.cells.front() == 0) after = before;
-  step.scenario.parallel.stage_layers = after;
-  const models::FailureSettings& f = *scenario.failures;
-  const double moving =
-      moving_seconds(scenario, plan, most_moved(before, after), lost.cells.front());
-  double beside = 0;
-  if (f.migrates_beside) {
-    for (const StageTime& t : stage_times(scenario, plan).stages)
-      beside = std::max(beside, stage_seconds(t) * plan.microbatches);
-  }
-  step.regroup = f.edit + std::max(0.0, moving - beside);
-  return {step};
+  step.scenario.parallel.stage_layers = before;
+  step.regroup = regroup_seconds(scenario, plan, 0, lost.cells.front());
+  // A stage without layers stays as it is: there is nothing to move.
+  if (lost.cells.front() == 0 || *std::min_element(before.begin(), before.end()) == 0)
+    return {step};
+  DegradedStep moved = step;
+  const std::vector<int> after =
+      balanced_layers(std::accumulate(before.begin(), before.end(), 0),
+                      stage_loads(scenario, plan, step.load), end_work(scenario, plan));
+  moved.scenario.parallel.stage_layers = after;
+  moved.regroup = regroup_seconds(scenario, plan, most_moved(before, after), lost.cells.front());
+  return {moved, step};
 }
 
 }  // namespace paceline::sim
