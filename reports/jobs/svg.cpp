@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "reports/jobs/report.hpp"
+#include "reports/text_block.hpp"
 
 namespace paceline::reports {
 namespace {
@@ -47,6 +48,7 @@ Frame frame_of(const JobsReport& report) {
   for (const JobsOutcome& outcome : report.result.outcomes)
     for (const auto& runs : outcome.runs)
       for (const JobRun& run : runs) frame.end = std::max(frame.end, run.finish);
+  if (!(frame.end > 0)) frame.end = 1;  // nobody has started
   double all = 0, top = 0;
   for (const models::JobRegion& region : report.result.instance.regions) all += region.devices;
   for (const models::JobRegion& region : report.result.instance.regions) {
@@ -144,7 +146,7 @@ void draw_panel(svg::Picture& picture, const Frame& frame, std::size_t policy, d
   for (std::size_t r = 0; r < regions.size(); ++r) {
     draw_region(picture, frame, outcome, r, top + frame.tops[r]);
     picture.text(kLeft - 6, top + frame.tops[r] + frame.heights[r] / 2 + 4,
-                 regions[r].name.substr(0, 14) + " " + std::to_string(regions[r].devices),
+                 cut(regions[r].name, 14) + " " + std::to_string(regions[r].devices),
                  {.size = 11, .anchor = svg::Anchor::End});
   }
   const TimeAxis axis = time_axis(frame.end);
@@ -164,20 +166,23 @@ std::string jobs_svg(const JobsReport& report) {
   const Frame frame = frame_of(report);
   const std::size_t policies = std::min(report.result.outcomes.size(), kMostPolicies);
   const auto& jobs = report.result.instance.jobs;
-  const std::size_t named = jobs.size() <= kMostLegend ? jobs.size() : 0;
-  const double legend = kLegendRow * std::ceil(static_cast<double>(named) / 3);
+  std::vector<std::pair<std::string, std::string>> names;  // with their colours
+  for (std::size_t j = 0; j < jobs.size() && jobs.size() <= kMostLegend; ++j)
+    names.emplace_back(jobs[j].name, job_colour(j));
+  if (!report.study.base().reserved.empty()) names.emplace_back("reserved", svg::colour::kGrey);
+  const double legend = kLegendRow * std::ceil(static_cast<double>(names.size()) / 3);
   const double panel = panel_height(frame) + kBetween;
   svg::Picture picture(kLeft + kAcross + 60, 56 + panel * static_cast<double>(policies) + legend,
                        report.study.base().name + ": devices of each region over time");
   picture.text(kLeft, 20, report.study.base().name, {.size = 14, .bold = true});
   for (std::size_t p = 0; p < policies; ++p)
     draw_panel(picture, frame, p, 56 + panel * static_cast<double>(p));
-  for (std::size_t j = 0; j < named; ++j) {
-    const double x = kLeft + kAcross / 3 * static_cast<double>(j % 3);
-    const double y = 40 + panel * static_cast<double>(policies) +
-                     kLegendRow * std::floor(static_cast<double>(j) / 3);
-    picture.rect(x, y - 9, 10, 10, job_colour(j));
-    picture.text(x + 15, y, jobs[j].name.substr(0, 26), {.size = 11});
+  const double below = 40 + panel * static_cast<double>(policies);
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    const double x = kLeft + kAcross / 3 * static_cast<double>(n % 3);
+    const double y = below + kLegendRow * std::floor(static_cast<double>(n) / 3);
+    picture.rect(x, y - 9, 10, 10, names[n].second);
+    picture.text(x + 15, y, cut(names[n].first, 26), {.size = 11});
   }
   return picture.finish();
 }

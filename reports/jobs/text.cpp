@@ -65,9 +65,9 @@ std::string policies_text(const JobsReport& report) {
       text += "  a job never ends\n";
       continue;
     }
-    text += pad_left(duration(jct->median), 10);
-    text += pad_left(duration(spread(report, p, kQueue, false)->median), 10);
-    text += pad_left(dollars(spread(report, p, kCost, false)->median), 10);
+    text += " " + pad_left(duration(jct->median), 9);
+    text += " " + pad_left(duration(spread(report, p, kQueue, false)->median), 9);
+    text += " " + pad_left(dollars(spread(report, p, kCost, false)->median), 9);
     text += pad_left(base::format_fixed(100 * spread(report, p, kUse, false)->median, 0) + " %", 7);
     const auto jct_ratio = spread(report, p, kJct, true), cost = spread(report, p, kCost, true);
     text += pad_left(jct_ratio ? base::format_fixed(jct_ratio->median, 2) : "-", 8);

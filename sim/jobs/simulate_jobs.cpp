@@ -31,6 +31,7 @@ class Simulation {
     build_graph();
     outcome_.runs.resize(instance.jobs.size());
     stopped_.assign(instance.jobs.size(), false);
+    stopping_.assign(instance.jobs.size(), -1);
     outcome_.done.assign(instance.jobs.size(), false);
     for (const models::Job& job : instance.jobs) left_.push_back(job.steps);
     outcome_.regions.resize(instance.regions.size());
@@ -78,6 +79,7 @@ class Simulation {
         if (one.region == r && one.from <= clock_ && clock_ < one.until) wanted += one.devices;
       const int change = std::min(wanted - held_[r], graph_[r].free);
       held_[r] += change;
+      if (change != 0) ++changes_;
       graph_[r].free -= change;
     }
   }
@@ -154,9 +156,14 @@ class Simulation {
           run.reserved[p];
   }
 
+  // Who has stopped others, or itself, does so again only after another job has come or ended:
+  // without that two placements that each seem better from the other would take turns for ever.
+
   /// Stops as few running jobs of lower tiers as let job j start, or none. Those that are saving
   /// already are counted on.
   void make_room(std::size_t j) {
+    if (stopping_[j] == changes_) return;
+    stopping_[j] = changes_;
     RegionGraph graph = graph_;
     std::vector<std::size_t> others;
     for (const std::size_t other : running_) {
@@ -199,6 +206,7 @@ class Simulation {
   void move_one() {
     if (std::any_of(running_.begin(), running_.end(), [&](auto j) { return stopped_[j]; })) return;
     for (const std::size_t j : running_) {
+      if (stopping_[j] == changes_) continue;
       RegionGraph graph = graph_;
       take_out(graph, j);
       const JobPath path = place(graph, j);
@@ -207,7 +215,9 @@ class Simulation {
       const double left = left_[j] - (clock_ - run.start - run.fetch) / run.step_seconds;
       const double step = step_on(graph, j, path).first.seconds;
       const double moving = at_storage(j) + fetch_seconds(graph, j, path);
-      if (left * step + moving < run.finish - clock_) return stop(j);
+      if (!(left * step + moving < run.finish - clock_)) continue;
+      stopping_[j] = changes_;
+      return stop(j);
     }
   }
 
@@ -295,8 +305,10 @@ class Simulation {
     };
     running_.erase(std::remove_if(running_.begin(), running_.end(), ended), running_.end());
     settle_links();
-    while (arrived_ < instance_.jobs.size() && instance_.jobs[arrived_].arrives <= clock_)
+    while (arrived_ < instance_.jobs.size() && instance_.jobs[arrived_].arrives <= clock_) {
       queue_.push_back(queued(arrived_++));
+      ++changes_;
+    }
   }
 
   void end(std::size_t j) {
@@ -315,6 +327,7 @@ class Simulation {
         return std::pair(a.arrives, a.job) < std::pair(b.arrives, b.job);
       });
     }
+    if (!stopped_[j]) ++changes_;
     outcome_.done[j] = !stopped_[j];
     stopped_[j] = false;
   }
@@ -353,10 +366,12 @@ class Simulation {
   std::size_t arrived_ = 0;
   std::vector<QueuedJob> queue_;
   std::vector<std::size_t> running_;
-  std::vector<double> left_;      ///< by job: steps to do, without those of a run that goes on
-  std::vector<bool> stopped_;     ///< by job: it saves its state
-  std::vector<int> held_, used_;  ///< by region: of reservations, of jobs
-  std::vector<double> integral_;  ///< by region: device-seconds in use
+  std::vector<double> left_;  ///< by job: steps to do, without those of a run that goes on
+  std::int64_t changes_ = 0;  ///< jobs that came or ended, devices that were reserved or came back
+  std::vector<std::int64_t> stopping_;  ///< by job: `changes_` when it stopped others or itself
+  std::vector<bool> stopped_;           ///< by job: it saves its state
+  std::vector<int> held_, used_;        ///< by region: of reservations, of jobs
+  std::vector<double> integral_;        ///< by region: device-seconds in use
 };
 
 }  // namespace

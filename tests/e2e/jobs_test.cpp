@@ -88,13 +88,14 @@ TEST_CASE("every malformed jobs file ends with exit code 2 and one line that nam
 
 TEST_CASE("jobs ends with 1 where something expected does not show or a job never ends", "[e2e]") {
   const scratch::Folder folder;
+  const fs::path picture = folder.path() / "j.svg";
   const auto run = [&](const std::string& rest) {
     const fs::path file = folder.path() / "j.yaml";
     std::ofstream(file) << "name: t\nregions: [{name: a, devices: 4, electricity: 1 USD/kWh}]\n"
                            "power: {active: 1 W, idle: 1 W}\nwork: {microbatches: 4, split: any}\n"
                            "policies: [lcf, ldf]\n"
                         << rest;
-    return run_program("jobs '" + file.string() + "'");
+    return run_program("jobs '" + file.string() + "' --picture '" + picture.string() + "'");
   };
   const std::string one = "kinds: [{name: k, forward: 1 s}]\njobs: [{kind: k, steps: 1}]\n";
   CHECK(run(one + "expect: [{that: lcf.jct / ldf.jct, most: 1}]\n").exit_code == 0);
@@ -105,6 +106,11 @@ TEST_CASE("jobs ends with 1 where something expected does not show or a job neve
       run("kinds: [{name: k, forward: 1 s, least: 5}]\njobs: [{kind: k, steps: 1}]\n");
   CHECK(never.exit_code == 1);
   CHECK(never.out.find("a job never ends") != std::string::npos);
+  std::ifstream drawn(picture);
+  const std::string svg((std::istreambuf_iterator<char>(drawn)), {});
+  CHECK(svg.find("nan") == std::string::npos);
+  CHECK(svg.find("inf") == std::string::npos);
+  CHECK(svg.size() > 500);
 }
 
 TEST_CASE("list policies shows what each does", "[e2e]") {
