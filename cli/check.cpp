@@ -23,7 +23,7 @@ constexpr const char* kCheckHelp =
     "status 2.\n"
     "\n"
     "Examples:\n"
-    "  paceline check scenarios/llama3_70b_64_h100.yaml\n"
+    "  paceline check scenarios/06_llama3_70b_64_h100.yaml\n"
     "  paceline check my.yaml --set parallel.pp=8 --json -";
 
 struct CheckOptions {

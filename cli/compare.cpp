@@ -27,7 +27,7 @@ constexpr const char* kCompareHelp =
     "\n"
     "Examples:\n"
     "  paceline compare tp4.yaml tp8.yaml --report difference.html\n"
-    "  paceline compare before.json scenarios/llama3_70b_64_h100.yaml --json -";
+    "  paceline compare before.json scenarios/06_llama3_70b_64_h100.yaml --json -";
 
 struct CompareOptions {
   std::vector<std::string> files, set;

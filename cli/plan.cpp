@@ -35,9 +35,9 @@ constexpr const char* kPlanHelp =
     "when no layout fits.\n"
     "\n"
     "Examples:\n"
-    "  paceline plan scenarios/llama3_70b_64_h100.yaml\n"
-    "  paceline plan scenarios/llama3_70b_64_h100.yaml --vary schedule=1f1b,zb-v --vary tp=4,8\n"
-    "  paceline plan scenarios/llama3_70b_64_h100.yaml --objective cost --vary devices=16,32,64 "
+    "  paceline plan scenarios/06_llama3_70b_64_h100.yaml\n"
+    "  paceline plan scenarios/06_llama3_70b_64_h100.yaml --vary schedule=1f1b,zb-v --vary tp=4,8\n"
+    "  paceline plan scenarios/06_llama3_70b_64_h100.yaml --objective cost --vary devices=16,32,64 "
     "\\\n"
     "    --set run.tokens=1e12 --set run.price=on-demand --set run.provider=aws --deadline 400d";
 

@@ -30,12 +30,12 @@ constexpr const char* kRunHelp =
     "the same).\n"
     "\n"
     "Examples:\n"
-    "  paceline run scenarios/llama3_70b_64_h100.yaml\n"
-    "  paceline run scenarios/llama3_70b_64_h100.yaml --set parallel.tp=8 --set batch.micro=2\n"
-    "  paceline run scenarios/llama3_70b_64_h100.yaml --report step.html   (open in a browser)\n"
-    "  paceline run scenarios/llama3_70b_64_h100.yaml --trace step.json   (open in "
+    "  paceline run scenarios/06_llama3_70b_64_h100.yaml\n"
+    "  paceline run scenarios/06_llama3_70b_64_h100.yaml --set parallel.tp=8 --set batch.micro=2\n"
+    "  paceline run scenarios/06_llama3_70b_64_h100.yaml --report step.html   (open in a browser)\n"
+    "  paceline run scenarios/06_llama3_70b_64_h100.yaml --trace step.json   (open in "
     "ui.perfetto.dev)\n"
-    "  paceline run scenarios/llama3_70b_64_h100.yaml --json - | jq .step_time_s";
+    "  paceline run scenarios/06_llama3_70b_64_h100.yaml --json - | jq .step_time_s";
 
 struct RunOptions {
   std::string scenario;

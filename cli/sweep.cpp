@@ -49,13 +49,13 @@ constexpr const char* kSweepHelp =
     "takes every N-th point; --resume of all their files puts them together.\n"
     "\n"
     "Examples:\n"
-    "  paceline sweep scenarios/llama3_8b_8_h100.yaml --over parallel.zero=0,1,2,3 \\\n"
+    "  paceline sweep scenarios/02_llama3_8b_8_h100.yaml --over parallel.zero=0,1,2,3 \\\n"
     "    --over batch.micro=1,2,4\n"
-    "  paceline sweep scenarios/llama3_70b_64_h100.yaml --zip --over parallel.tp=2,4,8 \\\n"
+    "  paceline sweep scenarios/06_llama3_70b_64_h100.yaml --zip --over parallel.tp=2,4,8 \\\n"
     "    --over parallel.pp=8,4,2 --set schedule.chunks=1 --out layouts.csv\n"
-    "  paceline sweep scenarios/llama3_70b_64_h100.yaml --over parallel.tp=1,2,4,8 \\\n"
+    "  paceline sweep scenarios/06_llama3_70b_64_h100.yaml --over parallel.tp=1,2,4,8 \\\n"
     "    --over parallel.pp=1,2,4,8 --where 'tp*pp >= 8' --pareto time,memory --report s.html\n"
-    "  paceline sweep scenarios/llama3_70b_64_h100.yaml --over 'schedule=1f1b,\n"
+    "  paceline sweep scenarios/06_llama3_70b_64_h100.yaml --over 'schedule=1f1b,\n"
     "    {name: interleaved-1f1b, chunks: 5}' --out s.jsonl --resume s.jsonl";
 
 struct SweepOptions {

@@ -29,13 +29,13 @@ void BM_plan(benchmark::State& state, const char* scenario, std::vector<std::str
 }
 
 // GPT 22B on one node of A100 (Korthikanti et al. 2022, table 3).
-BENCHMARK_CAPTURE(BM_plan, 22B_8_a100, "gpt3_175b_64_a100.yaml",
+BENCHMARK_CAPTURE(BM_plan, 22B_8_a100, "07_gpt3_175b_64_a100.yaml",
                   {"model={hidden: 6144, layers: 48, heads: 64, vocab: 51200, positions: 2048, "
                    "activation: gelu, norm: layernorm, bias: true, tied: true}",
                    "cluster.nodes=1", "batch.global=4", "parallel={tp: 8}", "schedule=1f1b"},
                   true)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_plan, 175B_64_a100, "gpt3_175b_64_a100.yaml", {}, true)
+BENCHMARK_CAPTURE(BM_plan, 175B_64_a100, "07_gpt3_175b_64_a100.yaml", {}, true)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
 

@@ -32,10 +32,10 @@ void BM_sweep(benchmark::State& state, const char* name) {
   state.counters["points/s"] = benchmark::Counter(
       static_cast<double>(sweep.points * state.iterations()), benchmark::Counter::kIsRate);
 }
-BENCHMARK_CAPTURE(BM_sweep, gpt2_124m, "gpt2_124m_1_gpu.yaml")
+BENCHMARK_CAPTURE(BM_sweep, gpt2_124m, "01_gpt2_124m_1_gpu.yaml")
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
-BENCHMARK_CAPTURE(BM_sweep, llama3_70b_64_h100, "llama3_70b_64_h100.yaml")
+BENCHMARK_CAPTURE(BM_sweep, 06_llama3_70b_64_h100, "06_llama3_70b_64_h100.yaml")
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 

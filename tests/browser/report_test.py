@@ -28,7 +28,7 @@ def make(name, *arguments):
 
 
 class ReportTest(unittest.TestCase):
-    run_arguments = ("run", "scenarios/llama3_70b_gpipe_16_h100.yaml")
+    run_arguments = ("run", "scenarios/05_llama3_70b_gpipe_16_h100.yaml")
 
     def setUp(self):
         browser.problems.clear()
@@ -100,7 +100,7 @@ class ReportTest(unittest.TestCase):
         self.assertLess(browser.value("paceline.timelines[0].lines.length"), lines)
 
     def test_what_users_write_is_text(self):
-        self.open(make("hostile.html", "run", "scenarios/llama3_8b_8_h100.yaml", "--set", "name=" + json.dumps(HOSTILE)))
+        self.open(make("hostile.html", "run", "scenarios/02_llama3_8b_8_h100.yaml", "--set", "name=" + json.dumps(HOSTILE)))
         self.assertEqual(browser.value("document.querySelector('h1').textContent"), HOSTILE)
         self.assertEqual(browser.value("document.querySelectorAll('h1 b').length"), 0)
 
@@ -111,7 +111,7 @@ class ReportTest(unittest.TestCase):
         self.assertGreater(browser.value("document.querySelectorAll('table').length"), 6)
 
     def test_a_comparison_shares_one_axis_and_explains_the_difference(self):
-        self.open(make("compare.html", "compare", "scenarios/llama3_70b_64_h100.yaml", "scenarios/llama3_70b_gpipe_16_h100.yaml"))
+        self.open(make("compare.html", "compare", "scenarios/06_llama3_70b_64_h100.yaml", "scenarios/05_llama3_70b_gpipe_16_h100.yaml"))
         self.assertEqual(browser.value("paceline.timelines.length"), 2)
         self.assertTrue(browser.value("paceline.timelines[0].view === paceline.timelines[1].view"))
         ends = browser.value("(() => { const d = paceline.charts['waterfall-1'].data.datasets[0].data; return [d[0][1], d[d.length - 1][1], d[d.length - 2][1]]; })()")
@@ -120,7 +120,7 @@ class ReportTest(unittest.TestCase):
         self.assertAlmostEqual(ends[2], steps[1], delta=0.01 * steps[1])
 
     def test_a_sweep_has_a_mark_for_every_point_and_a_click_filters_its_table(self):
-        path = make("sweep.html", "sweep", "scenarios/llama3_8b_8_h100.yaml", "--over", "parallel.zero=1,2,3", "--over", "batch.micro=1,2,3")
+        path = make("sweep.html", "sweep", "scenarios/02_llama3_8b_8_h100.yaml", "--over", "parallel.zero=1,2,3", "--over", "batch.micro=1,2,3")
         self.open(path)
         done = browser.value("paceline.report.sweep.rows.filter(row => row.step_time_s !== undefined).length")
         marks = browser.value("paceline.charts.scatter.data.datasets.reduce((n, set) => n + set.data.length, 0)")
@@ -166,7 +166,7 @@ if __name__ == "__main__":
         print("skipped: no Chromium here")
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory(prefix="paceline-report-") as folder:
-        if paceline("run", "scenarios/gpt2_124m_1_gpu.yaml", "--report", os.path.join(folder, "first.html")).returncode == 3:
+        if paceline("run", "scenarios/01_gpt2_124m_1_gpu.yaml", "--report", os.path.join(folder, "first.html")).returncode == 3:
             print("skipped: no chart library here")
             sys.exit(SKIPPED)
         browser = Browser(sys.argv[3])

@@ -16,7 +16,7 @@ using paceline::tests::run_shell;
 namespace {
 
 const std::string kInOwnFolder = "d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && cd \"$d\" && ";
-const std::string kWithDevices = "'" PACELINE_SOURCE "/scenarios/llama3_8b_8_h100.yaml'";
+const std::string kWithDevices = "'" PACELINE_SOURCE "/scenarios/02_llama3_8b_8_h100.yaml'";
 const std::string kCorpus = "'" PACELINE_SOURCE "/tests/fuzz/corpus/samples/";
 
 }  // namespace
@@ -61,7 +61,7 @@ TEST_CASE("bench: a signal to stop keeps whole samples and nothing else", "[cli]
 
 TEST_CASE("bench: the shapes of a scenario", "[cli][bench]") {
   const Ran ran = run_program("bench --quick --only rmsnorm --for '" PACELINE_SOURCE
-                              "/scenarios/llama3_8b_8_h100.yaml' --set batch.sequence=128 "
+                              "/scenarios/02_llama3_8b_8_h100.yaml' --set batch.sequence=128 "
                               "--set model.layers=2 --json -");
   CHECK(ran.exit_code == 0);
   CHECK_THAT(ran.out, Contains("\"schema\": \"paceline-bench-1\"") &&

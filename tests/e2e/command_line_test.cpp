@@ -110,7 +110,7 @@ TEST_CASE("list clusters NAME tells of the network and draws it", "[e2e]") {
 
 TEST_CASE("an answer says how closely transfers were simulated", "[cli]") {
   const std::string file =
-      std::string("'") + PACELINE_SOURCE + "/scenarios/llama3_70b_64_h100.yaml'";
+      std::string("'") + PACELINE_SOURCE + "/scenarios/06_llama3_70b_64_h100.yaml'";
   const auto ask = [&](const std::string& options) {
     return run_program("run " + file + " --json - " + options);
   };

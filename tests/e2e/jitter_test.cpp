@@ -10,7 +10,7 @@ using paceline::tests::run_program;
 
 namespace {
 const std::string kRun = "run " PACELINE_SOURCE
-                         "/scenarios/llama3_70b_64_h100.yaml --set jitter.compute.sigma=0.1 "
+                         "/scenarios/06_llama3_70b_64_h100.yaml --set jitter.compute.sigma=0.1 "
                          "--set jitter.repetitions=20 --set jitter.seed=5";
 }
 

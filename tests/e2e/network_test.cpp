@@ -11,7 +11,7 @@ using paceline::tests::run_program;
 using paceline::tests::run_shell;
 
 namespace {
-const std::string kLlama = PACELINE_SOURCE "/scenarios/llama3_70b_64_h100.yaml";
+const std::string kLlama = PACELINE_SOURCE "/scenarios/06_llama3_70b_64_h100.yaml";
 }
 
 TEST_CASE("run with simgrid names the links that were shared", "[cli][network]") {

@@ -14,7 +14,7 @@ using paceline::tests::run_shell;
 
 namespace {
 
-const std::string kPlan8b = "'" PACELINE_SOURCE "/scenarios/llama3_8b_8_h100.yaml'";
+const std::string kPlan8b = "'" PACELINE_SOURCE "/scenarios/02_llama3_8b_8_h100.yaml'";
 
 std::string value_at(const std::string& json, const char* path) {
   const base::Document document = base::parse_json(json, "answer.json");

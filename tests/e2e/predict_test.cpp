@@ -130,7 +130,7 @@ TEST_CASE("an interrupted run leaves no file, whole or half", "[e2e]") {
     const Ran ran = in_folder(
         std::string(
             "env --default-signal \"$PACELINE\" run "
-            "'" PACELINE_SOURCE "/scenarios/gpt_1t_3072_a100.yaml' "
+            "'" PACELINE_SOURCE "/scenarios/12_gpt_1t_3072_a100.yaml' "
             "--json r.json --trace t.json >/dev/null & pid=$!\n"
             "while kill -0 $pid && [ $(find . -type f -size +0 | wc -l) -lt 2 ]; do :; done\n"
             "kill -s ") +

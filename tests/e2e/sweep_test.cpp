@@ -15,8 +15,8 @@ using paceline::tests::run_shell;
 
 namespace {
 
-const std::string kGpt = "'" PACELINE_SOURCE "/scenarios/gpt2_124m_1_gpu.yaml'";
-const std::string kLlama8b = "'" PACELINE_SOURCE "/scenarios/llama3_8b_8_h100.yaml'";
+const std::string kGpt = "'" PACELINE_SOURCE "/scenarios/01_gpt2_124m_1_gpu.yaml'";
+const std::string kLlama8b = "'" PACELINE_SOURCE "/scenarios/02_llama3_8b_8_h100.yaml'";
 const std::string kInFolder = "d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && ";
 const std::string kGrid = kLlama8b + " --over parallel.zero=0,2,3,4 --over batch.micro=1,2";
 
@@ -101,7 +101,7 @@ TEST_CASE("sweep: an engine that crashes costs rows, not the sweep", "[cli][swee
 
 TEST_CASE("sweep: shared links in every point", "[cli][sweep]") {
   const Ran ran = run_program("sweep '" PACELINE_SOURCE
-                              "/scenarios/llama3_70b_64_h100.yaml' --over parallel.zero=0,1 "
+                              "/scenarios/06_llama3_70b_64_h100.yaml' --over parallel.zero=0,1 "
                               "--engine simgrid --json -");
   if (ran.exit_code == 3) {
     WARN("skipped, no SimGrid: " << ran.err);

@@ -10,8 +10,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const std::string kOneGpu = PACELINE_SOURCE "/scenarios/gpt2_124m_1_gpu.yaml";
-const std::string kDoesNotFit = PACELINE_SOURCE "/scenarios/llama3_70b_gpipe_16_h100.yaml";
+const std::string kOneGpu = PACELINE_SOURCE "/scenarios/01_gpt2_124m_1_gpu.yaml";
+const std::string kDoesNotFit = PACELINE_SOURCE "/scenarios/05_llama3_70b_gpipe_16_h100.yaml";
 
 std::vector<std::string> command_names() {
   std::vector<std::string> names;

@@ -52,7 +52,7 @@ TEST_CASE("a lane's time is told apart by what runs, and adds up") {
 
 TEST_CASE("energy is the integral of power: classes, hosts and lanes agree") {
   const models::Scenario s =
-      models::read_scenario_file(PACELINE_SOURCE "/scenarios/llama3_70b_64_h100.yaml");
+      models::read_scenario_file(PACELINE_SOURCE "/scenarios/06_llama3_70b_64_h100.yaml");
   const Prediction p = predict(s);
   const auto energy = energy_of(s, p.graph, p.timeline);
   REQUIRE(energy);

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
-SCENARIO = "scenarios/continents_10b.yaml"
+SCENARIO = "scenarios/10_continents_10b.yaml"
 CODECS = {"bf16": None, "fp8": "{name: fp8-e4m3}", "nvfp4": "{name: nvfp4}",
           "top-k 1 %": "{name: top-k, keep: 0.01}", "dct top-k 1 %": "{name: dct-top-k, keep: 0.01}"}
 ROUNDS = [10, 30, 100, 300, 1000]

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
-SCENARIO = "scenarios/llama3_405b_16384_h100_failures.yaml"
+SCENARIO = "scenarios/13_llama3_405b_16384_h100_failures.yaml"
 MTBF = 54 * 86400 / 419  # s
 STANDSTILLS = [1, 3, 6, 15, 30, 60, 120]  # s
 RESTARTS = [2, 5, 10, 15]  # min

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
-SCENARIO = "scenarios/llama3_70b_64_h100.yaml"
+SCENARIO = "scenarios/06_llama3_70b_64_h100.yaml"
 REGIONS = [("aws", "us-east-1"), ("aws", "eu-north-1"), ("gcp", "us-central1"), ("gcp", "europe-west4"), ("nebius", "")]
 KEPT = [4, 12, 48]
 RECOVERIES = ["restart", "elastic"]

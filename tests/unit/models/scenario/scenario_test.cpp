@@ -24,7 +24,7 @@ std::string refused(const std::string& more) {
   return tests::message_of([&] { scenario_of(kMinimal + more); });
 }
 
-const std::string kFile = PACELINE_SOURCE "/scenarios/gpt3_175b_64_a100.yaml";
+const std::string kFile = PACELINE_SOURCE "/scenarios/07_gpt3_175b_64_a100.yaml";
 
 Scenario with(const std::vector<std::string>& set) { return read_scenario_file(kFile, set); }
 
