@@ -51,6 +51,7 @@ void draw_regions(const JobsFile& file, int index, std::vector<JobRegion>& regio
   if (file.random.shuffle_prices) {
     base::Rng rng = generator(file, index, Drawn::Prices);
     std::vector<double> prices;
+    prices.reserve(regions.size());
     for (const JobRegion& region : regions) prices.push_back(region.electricity);
     shuffle(prices, rng);
     for (std::size_t r = 0; r < regions.size(); ++r) regions[r].electricity = prices[r];
