@@ -2,6 +2,7 @@
 #include "cli/arguments.hpp"
 
 #include <CLI/CLI.hpp>
+#include <string_view>
 #include <utility>
 
 namespace paceline::cli {
@@ -42,10 +43,12 @@ void on_call(CLI::App& command, std::function<void()> work) { command.callback(s
 
 void add_option(CLI::App& command, const char* name, std::string& value, const char* help,
                 const Given& given) {
-  const auto some = [](const std::string& text) {
-    return std::string(text.empty() ? "is empty" : "");
-  };
-  add(command, name, value, help, given)->check(some);
+  CLI::Option* option = add(command, name, value, help, given);
+  // An output that goes nowhere would not be missed until it is looked for.
+  const bool file = given.value != nullptr && std::string_view(given.value).starts_with("FILE");
+  if (!file || name[0] != '-') return;
+  option->check(
+      [](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); });
 }
 
 void add_option(CLI::App& command, const char* name, std::optional<std::string>& value,
