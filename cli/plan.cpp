@@ -176,7 +176,7 @@ class PlanProgress {
 constexpr std::size_t kDrawn = 3000;
 
 /// What `run` says of the best layout, with its timeline; nothing where nothing fits, or the file
-/// cannot be read a second time, as that of a pipe.
+/// is no longer there.
 struct BestRun {
   reports::Answer answer;
   std::string view;

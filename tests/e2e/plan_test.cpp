@@ -75,7 +75,8 @@ TEST_CASE("plan: the report is written beside the answer", "[cli][plan]") {
 
 namespace {
 
-/// Starts a long search, waits until it has opened its output, and does `then` to $pid.
+/// Starts a long search, waits until it has opened its output beside `out`, and does `then` to
+/// $pid.
 Ran interrupted_plan(const std::string& then) {
   // Shells start what runs beside them deaf to INT, hence env.
   return run_shell(
@@ -84,7 +85,7 @@ Ran interrupted_plan(const std::string& then) {
       "'" PACELINE_SOURCE
       "/scenarios/gpt3_175b_64_a100.yaml' --space full --jobs 1 --json r.json "
       ">out & pid=$!\n"
-      "for i in $(seq 1000); do ls -A | grep -q r.json && break; sleep 0.02; done\n"
+      "for i in $(seq 1000); do [ $(ls -A | wc -l) -gt 1 ] && break; sleep 0.02; done\n"
       "sleep 0.5; " +
       then +
       "; wait $pid; code=$?\n"

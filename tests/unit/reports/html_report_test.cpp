@@ -223,7 +223,7 @@ TEST_CASE("the page of a search holds its answer, what was tried and the best ru
   sim::SearchOptions options;
   options.threads = 1;
   options.tried = 100;
-  options.limits.memory_bytes = 3e9;
+  options.limits.memory_bytes = 8e9;
   const reports::SearchReport report = reports::make_search_report(
       scenario, {}, options, sim::search(scenario, space, options), "paceline plan 'a b'");
   const sim::Prediction p = predicted_run(scenario);
