@@ -15,7 +15,7 @@ function planTiles(plan) {
     out.push(tile(name, tell(best[key]), best.layout, "first"));
   }
   const state = plan.proven ? "Proven" : plan.interrupted ? "Interrupted" : "Not proven";
-  out.push(tile("How sure", state, plan.proven ? "no layout of the space is better" : best ? "one that is left may be better by " + format.percent(plan.gap) + " at most" : plan.answer, plan.proven ? "good" : "warn"));
+  out.push(tile("How sure", state, plan.proven && best ? "no layout of the space is better" : best ? "one that is left may be better by " + format.percent(plan.gap) + " at most" : plan.answer, plan.proven ? "good" : "warn"));
   const binds = plan.with_more_memory.length ? "Memory" : plan.nearest.length ? "The run's limit" : plan.interrupted ? "Not looked at" : "Not memory";
   out.push(tile("What binds", binds, plan.with_more_memory.length ? "with more of it another layout is better" : plan.nearest.length ? "no layout meets it" : plan.interrupted ? "the search was interrupted" : "more of it gives nothing better"));
   if (!best) return el("div", { class: "tiles" }, out);
@@ -33,11 +33,11 @@ function planColumns(plan) {
   const layouts = plan.best, first = layouts[0], [, key] = kObjectives[plan.objective];
   const has = (name) => layouts.some((one) => one[name] !== undefined);
   return [["", 1, (one) => String(layouts.indexOf(one) + 1)], ["layout", 0, layoutCell], ["step", 1, (one) => format.seconds(one.step_time_s)],
-    [plan.objective + " against the best", 1, (one) => one === first ? "" : against(one[key], first[key])],
+    [plan.objective, 1, (one) => one === first ? "best" : against(one[key], first[key])],
     ["tokens/s", 1, (one) => format.count(one.tokens_per_s)], ["MFU", 1, (one) => format.percent(one.mfu)],
-    ["memory", 1, (one) => format.bytes(one.reserved_bytes)], ["of the device", 1, (one) => format.percent(one.reserved_bytes / one.capacity_bytes)],
-    ["cost of a step", 1, (one) => format.usd(one.cost_usd), has("cost_usd")], ["energy of a step", 1, (one) => format.joules(one.energy_J), has("energy_J")],
-    ["the run", 1, (one) => format.seconds(one.run_s), has("run_s")], ["cost of the run", 1, (one) => format.usd(one.run_usd), has("run_usd")]]
+    ["memory", 1, (one) => format.bytes(one.reserved_bytes) + ", " + format.percent(one.reserved_bytes / one.capacity_bytes)],
+    ["a step costs", 1, (one) => format.usd(one.cost_usd), has("cost_usd")], ["its energy", 1, (one) => format.joules(one.energy_J), has("energy_J")],
+    ["the run", 1, (one) => format.seconds(one.run_s) + (one.run_usd ? ", " + format.usd(one.run_usd) : ""), has("run_s")]]
     .filter((column) => column[3] !== false);
 }
 
@@ -52,44 +52,47 @@ function bestSection(plan) {
 
 function bindingSection(plan) {
   const best = plan.best[0], more = plan.with_more_memory, [name, key, tell] = kObjectives[plan.objective], timed = plan.objective === "time";
-  const rows = more.concat(plan.nearest).map((one) => [layoutCell(one), format.bytes(one.reserved_bytes), format.seconds(one.step_time_s), ...(timed ? [] : [tell(one[key])]), best ? against(one.value, best.value) : ""]);
+  const rows = more.concat(plan.nearest).map((one) => [layoutCell(one), format.bytes(one.reserved_bytes), format.seconds(one.step_time_s), ...(timed ? [] : [tell(one[key])]), ...(best ? [against(one.value, best.value)] : [])]);
   // What the table says of memory the first lines say in words.
   const lines = plan.binding.slice(more.length).map(sentenceCase);
   if (more.length) lines.unshift("Memory binds: at most " + format.bytes(plan.memory_limit_bytes) + " of a device may be used. With more of it these layouts would be the answer.");
   return section("binding", "What would change the answer", null, lines.map((line) => el("p", {}, line)),
-    rows.length ? el("div", { class: "scroll" }, table([["layout"], ["memory", 1], ["step", 1], ...(timed ? [] : [[name.toLowerCase(), 1]]), [plan.objective + " against the best", 1]], rows, "Layouts beyond the limits")) : null);
+    rows.length ? el("div", { class: "scroll" }, table([["layout"], ["memory", 1], ["step", 1], ...(timed ? [] : [[name.toLowerCase(), 1]]), ...(best ? [[plan.objective + " against the best", 1]] : [])], rows, "Layouts beyond the limits")) : null);
 }
 
-const kDrawnUpTo = 3;  // times the best step: what is slower would leave no room for the rest
+// Times the best step and the memory there is: what is farther out would leave no room for the rest.
+const kDrawnSteps = 3, kDrawnMemory = 2.5;
 
 function triedSection(plan, listed) {
   if (!listed.length) return null;
-  const tried = plan.best.length ? listed.filter((row) => row.step_time_s <= kDrawnUpTo * plan.best[0].step_time_s) : listed;
+  const near = (row) => row.reserved_bytes <= kDrawnMemory * plan.memory_limit_bytes && row.step_time_s <= kDrawnSteps * plan.best[0].step_time_s;
+  const tried = plan.best.length ? listed.filter(near) : listed;
   const answer = new Set(plan.best.map((one) => one.layout)), first = plan.best[0] && plan.best[0].layout;
   const withStatus = (status) => tried.filter((row) => row.status === status && !answer.has(row.layout));
   const groups = [["the best", tried.filter((row) => row.layout === first), style("--accent"), 8], ["in the answer", tried.filter((row) => row.layout !== first && answer.has(row.layout)), style("--accent"), 5],
     ["fits", withStatus("fits"), style("--c-backward"), 3], ["beyond the limit on the run", withStatus("beyond the run"), style("--c-weight"), 3, true],
     ["does not fit", withStatus("does not fit"), style("--bad"), 3, true],
-    ["with more memory", plan.with_more_memory.map((one) => ({ ...one, step_usd: one.cost_usd, step_j: one.energy_J })), style("--bad"), 5]];
+    ["with more memory", plan.with_more_memory.filter((one) => !plan.best.length || near(one)).map((one) => ({ ...one, step_usd: one.cost_usd, step_j: one.energy_J })), style("--bad"), 5]];
   const all = groups.flatMap(([, list]) => list);
   const metrics = kMetrics.filter(([key]) => all.every((row) => row[key] !== undefined) && (key !== "devices" || new Set(all.map((row) => row.devices)).size > 1));
   const note = (listed.length < plan.counts.evaluated ? "Of " + format.count(plan.counts.evaluated) + " simulated layouts the " + listed.length + " best" : "Every simulated layout") +
-    (tried.length < listed.length ? ", but for " + (listed.length - tried.length) + " whose step takes more than " + kDrawnUpTo + " times that of the best" : "") +
-    "; those that are not here were cut off by their bounds, which costs nothing to know. Hover for the layout.";
+    (tried.length < listed.length ? ", but for " + (listed.length - tried.length) + " that take more than " + kDrawnSteps + " times the step of the best or " + kDrawnMemory + " times the memory" : "") +
+    "; what is not here was cut off by its bound" + (plan.counts.left > 0 ? " or left" : "") + ". Hover for the layout.";
   return section("tried", "What was simulated", note, cloud("tried", groups, metrics, ["reserved_bytes", "step_time_s"], (row) => row.layout, ", " + plan.best.length + " of them in the answer"));
 }
 
 function spaceSection(plan) {
   const c = plan.counts, words = [["invalid", "do not divide the devices, the model or the batch"], ["memory", "need more memory than there is, by their bound"],
-    ["bound", "cannot be better than what was found, by their bound"], ["evaluated", "simulated"], ["left", plan.interrupted ? "left when the search was interrupted" : "left when the simulations were used up"]];
+    ["bound", "worse than what was found, or beyond a limit on the run, by their bound"], ["evaluated", "simulated"], ["left", plan.interrupted ? "left when the search was interrupted" : "left when the simulations were used up"]];
   const rows = words.filter(([key]) => c[key] > 0).map(([key, text]) => [format.count(c[key]), format.percent(c[key] / c.points), text]);
   rows.push([el("b", {}, format.count(c.points)), format.percent(1), el("b", {}, "layouts of the space")]);
   return section("space", "How the space was searched", null, el("div", { class: "scroll" }, table([["layouts", 1], ["share", 1], ["what became of them"]], rows, "Layouts by what became of them")));
 }
 
 function renderPlan() {
-  const plan = report.plan, run = report.runs[0], best = plan.best[0];
-  const lead = (best ? "Of " + format.count(plan.counts.points) + " layouts the best takes " + format.seconds(best.step_time_s) + " a step: " + best.layout + ". " : "") + sentenceCase(plan.answer);
+  const plan = report.plan, run = report.runs[0], best = plan.best[0], [, key, tell] = kObjectives[plan.objective];
+  const lead = (best ? "Of " + format.count(plan.counts.points) + " layouts the best takes " + format.seconds(best.step_time_s) +
+    (plan.objective === "time" ? "" : " and " + tell(best[key])) + " a step: " + best.layout + ". " : "") + sentenceCase(plan.answer);
   const head = el("header", {}, el("p", { class: "eyebrow" }, plan.interrupted ? "Search for a layout, unfinished" : "Search for a layout"), el("h1", {}, plan.scenario),
     el("p", { class: "dim" }, [plan.model, plan.machine, "least " + plan.objective].filter(Boolean).join(" \u00b7 ")), el("p", { class: "lead" }, lead), planTiles(plan));
   const notes = run ? notesSection(run.answer) : plan.assumptions.length ? section("assumptions", "Assumptions", null, el("ul", { class: "notes" }, plan.assumptions.map((text) => el("li", {}, text)))) : null;
