@@ -142,18 +142,19 @@ class Searcher {
 
   void go_through(Scenario& s, const Branch& branch, const SearchSpace& space) {
     const double points = branch_points(space, branch);
-    if (branch.least_seconds == kNone) {
+    if (branch.least_seconds == kNone)
       add(invalid_, points);
-    } else if (branch.value >= found_.threshold()) {
-    } else if (stopped()) {
-      leave(branch.value, branch.layout, points);
-    } else {
-      BranchBounds bounds = bound_branch(s, space, branch, facts_);
-      add(invalid_, points - static_cast<double>(bounds.points.size()));
-      try_points(s, bounds);
-    }
+    else if (branch.value < found_.threshold())
+      look_into(s, branch, space, points);
     add(done_, points);
     if (options_.progress) report_progress();
+  }
+
+  void look_into(Scenario& s, const Branch& branch, const SearchSpace& space, double points) {
+    if (stopped()) return leave(branch.value, branch.layout, points);
+    BranchBounds bounds = bound_branch(s, space, branch, facts_);
+    add(invalid_, points - static_cast<double>(bounds.points.size()));
+    try_points(s, bounds);
   }
 
   void report_progress() const {
