@@ -165,6 +165,8 @@ void add_json_option(CLI::App& command, std::string& file) {
 
 bool quiet() { return speech == Speech::Quiet; }
 
+bool verbose() { return speech == Speech::Verbose; }
+
 void print(std::string_view text) {
   if (!quiet()) print_always(text);
 }

@@ -32,6 +32,8 @@ void print(std::string_view text);
 void print_always(std::string_view text);
 /// Whether --quiet was given: no progress either.
 bool quiet();
+/// Whether --verbose was given.
+bool verbose();
 /// The answer of a command: its text, and its JSON where --json asks for it. With `--json -` the
 /// JSON alone goes to standard output, so that it can be piped.
 void answer(std::string_view text, std::string_view json, const std::string& json_file);

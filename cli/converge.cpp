@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
-#include <csignal>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -8,6 +7,7 @@
 #include "base/error.hpp"
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
+#include "cli/interrupts.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "reports/answer.hpp"
@@ -32,27 +32,8 @@ struct ConvergeOptions {
   int jobs = 0;
 };
 
-std::atomic<bool> stop_training{false};
-
-/// While this lives the first interrupt asks for an end; the second one acts at once.
-class Interrupts {
- public:
-  Interrupts() {
-    struct sigaction action = {};
-    action.sa_handler = [](int) { stop_training.store(true); };
-    action.sa_flags = SA_RESETHAND;
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~Interrupts() { sigaction(SIGINT, &before_, nullptr); }
-  Interrupts(const Interrupts&) = delete;
-  Interrupts& operator=(const Interrupts&) = delete;
-
- private:
-  struct sigaction before_ = {};
-};
-
-sim::convergence::StudyResult train(const sim::convergence::Study& study, int jobs) {
-  const Interrupts interrupts;
+sim::convergence::StudyResult train(const sim::convergence::Study& study, int jobs,
+                                    const std::atomic<bool>& stop) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   std::optional<Progress> progress;
   sim::convergence::RunOptions options;
@@ -61,7 +42,7 @@ sim::convergence::StudyResult train(const sim::convergence::Study& study, int jo
     if (!progress) progress.emplace("converge", total);
     progress->step();
   };
-  return run_study(study, options, stop_training);
+  return run_study(study, options, stop);
 }
 
 int run_converge(const ConvergeOptions& options) {
@@ -75,14 +56,19 @@ int run_converge(const ConvergeOptions& options) {
   std::optional<reports::OutputFile> picture = outputs.open(options.picture);
   if (picture && report.study.cells.empty())
     throw base::Error("--picture", "draws what is trained, and this study has experiments alone");
-  report.result = train(report.study, options.jobs);
+  int signal = 0;
+  {
+    const Interrupts interrupts;
+    report.result = train(report.study, options.jobs, interrupts.stop());
+    signal = interrupts.signal();
+  }
   if (json) json->write(convergence_json(report));
   if (picture) picture->write(convergence_svg(report));
   for (auto* file : {&json, &picture}) {
     if (*file) (*file)->commit();
   }
   if (options.json != "-") print(convergence_text(report));
-  if (report.result.interrupted) return 128 + SIGINT;
+  if (report.result.interrupted) return 128 + signal;
   return all_hold(report) ? kDone : kAnswerIsNo;
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,11 +13,14 @@
 #include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
+#include "cli/interrupts.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/scenario_options.hpp"
 #include "reports/answer.hpp"
+#include "reports/html/report.hpp"
 #include "reports/search.hpp"
+#include "sim/predict.hpp"
 
 namespace paceline::cli {
 
@@ -32,7 +37,8 @@ constexpr const char* kPlanHelp =
     "--vary replaces the values of one dimension: devices, order, tp, cp, pp, ep, etp,\n"
     "sequence_parallel, micro, schedule, chunks, layers (stack, balanced), recompute (none,\n"
     "selective, blockwise-50, full), zero, offload, optimizer (gpu, cpu). The exit status is 1\n"
-    "when no layout fits.\n"
+    "when no layout fits. Ctrl-C ends the search with the best layouts so far and how much better\n"
+    "one that is left may be, and status 130; a second one ends it at once.\n"
     "\n"
     "Examples:\n"
     "  paceline plan scenarios/06_llama3_70b_64_h100.yaml\n"
@@ -44,7 +50,7 @@ constexpr const char* kPlanHelp =
 struct PlanOptions {
   std::string scenario;
   std::vector<std::string> set, vary;
-  std::string space = "default", objective = "time", memory, deadline, budget, json;
+  std::string space = "default", objective = "time", memory, deadline, budget, json, report;
   int shown = 6, evaluations = 20000, jobs = 0;
 };
 
@@ -131,31 +137,110 @@ sim::SearchOptions search_options(const PlanOptions& o) {
   return options;
 }
 
+/// Tells how far a search is: on a terminal all the time, and with --verbose a line now and then.
+class PlanProgress {
+ public:
+  explicit PlanProgress(sim::Objective objective) : objective_(objective) {}
+  ~PlanProgress() { show_progress(""); }
+  PlanProgress(const PlanProgress&) = delete;
+  PlanProgress& operator=(const PlanProgress&) = delete;
+  void operator()(const sim::SearchProgress& at) {
+    const std::lock_guard lock(showing_);
+    const Clock::time_point now = Clock::now();
+    if (verbose() && now - said_ >= std::chrono::seconds(10)) {
+      said_ = now;
+      show_progress("");
+      std::fprintf(stderr, "paceline: %s\n", words(at).c_str());
+    }
+    if (now - shown_ < std::chrono::milliseconds(200)) return;
+    shown_ = now;
+    show_progress(words(at));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string words(const sim::SearchProgress& at) const {
+    std::string text = "plan: ";
+    if (at.passes > 1) text += at.pass < at.passes ? "the plain part first, " : "all of it, ";
+    text += base::format_count(at.done) + " of " + base::format_count(at.points) +
+            " layouts done, " + base::format_count(at.evaluated) + " simulated, ";
+    return text + (at.best ? "best so far " + reports::objective_text(objective_, *at.best)
+                           : std::string("nothing fits yet"));
+  }
+  sim::Objective objective_;
+  std::mutex showing_;
+  Clock::time_point said_ = Clock::now(), shown_ = said_;
+};
+
+/// At most so many simulated layouts are drawn on a page.
+constexpr std::size_t kDrawn = 3000;
+
+/// What `run` says of the best layout, with its timeline; nothing where nothing fits, or the file
+/// is no longer there.
+struct BestRun {
+  reports::Answer answer;
+  std::string view;
+};
+std::optional<BestRun> run_best(const PlanOptions& o, const reports::SearchReport& report) {
+  if (report.best.empty()) return std::nullopt;
+  const reports::PlannedLayout& best = report.best.front();
+  try {
+    const models::Scenario scenario = models::read_scenario_file(o.scenario, best.set);
+    const sim::Prediction prediction =
+        sim::predict(scenario, {.threads = o.jobs, .energy = true, .inner = true});
+    return BestRun{reports::make_answer(scenario, prediction, best.command),
+                   reports::report_view(scenario, prediction)};
+  } catch (const base::Error&) {
+    return std::nullopt;
+  }
+}
+
+struct PlanOutputs {
+  std::optional<reports::OutputFile> json, page;
+};
+
+void write_plan(const PlanOptions& o, const reports::SearchReport& report, PlanOutputs& outputs) {
+  if (outputs.json) outputs.json->write(reports::search_json(report));
+  if (outputs.page) {
+    const std::optional<BestRun> best = run_best(o, report);
+    std::vector<reports::ReportRun> runs;
+    if (best) runs.push_back({&best->answer, best->view});
+    outputs.page->write(reports::plan_report(report, runs));
+  }
+  for (auto* file : {&outputs.json, &outputs.page})
+    if (*file) (*file)->flush();
+  for (auto* file : {&outputs.json, &outputs.page})
+    if (*file) (*file)->commit();
+  if (o.json != "-" && o.report != "-")
+    print(reports::search_text(report, reports::terminal_style()));
+}
+
 int run_plan(const PlanOptions& o) {
   if (o.space != "default" && o.space != "full")
     throw base::Error("--space " + o.space, "is neither default nor full", "--space full");
+  if (!o.report.empty()) reports::require_report_library();
   sim::SearchOptions options = search_options(o);
   std::vector<std::string> set = o.set;
   const models::Scenario scenario = read_any_layout(o.scenario, set);
   sim::SearchSpace space = sim::search_space(scenario, o.space == "full");
   for (const std::string& text : o.vary) sim::vary(space, scenario, text);
-  Outputs outputs(o.scenario);
-  std::optional<reports::OutputFile> json = outputs.open(o.json);
-  std::mutex showing;
-  options.progress = [&](double points, std::optional<double> best) {
-    const std::lock_guard lock(showing);
-    show_progress("plan: " + base::format_count(points) + " layouts" +
-                  (best ? ", best so far " + base::format_fixed(*best, 4) : ""));
-  };
-  sim::SearchAnswer answer = sim::search(scenario, space, options);
-  show_progress("");
+  Outputs paths(o.scenario);
+  PlanOutputs outputs{paths.open(o.json), paths.open(o.report)};
+  if (outputs.page) options.tried = kDrawn;
+  sim::SearchAnswer answer;
+  int signal = 0;
+  {
+    const Interrupts interrupts;
+    PlanProgress progress(options.objective);
+    options.stop = &interrupts.stop();
+    options.progress = [&](const sim::SearchProgress& at) { progress(at); };
+    answer = sim::search(scenario, space, options);
+    signal = interrupts.signal();
+  }
   const reports::SearchReport report =
       reports::make_search_report(scenario, set, options, std::move(answer), plan_command(o));
-  if (json) {
-    json->write(reports::search_json(report));
-    json->commit();
-  }
-  if (o.json != "-") print(reports::search_text(report, reports::terminal_style()));
+  write_plan(o, report, outputs);
+  if (report.interrupted) return 128 + signal;
   return report.best.empty() ? kAnswerIsNo : kDone;
 }
 
@@ -187,6 +272,8 @@ void add_plan(CLI::App& program, int& exit_code) {
   add_option(plan, "--jobs", options->jobs, "threads; default one for each core",
              {.value = "N", .least = 1, .most = 1024});
   add_json_option(plan, options->json);
+  add_option(plan, "--report", options->report, "also write one HTML page to read and send",
+             {.value = "FILE"});
   on_call(plan, [options, &exit_code] { exit_code = run_plan(*options); });
 }
 

@@ -16,39 +16,17 @@ PlannedLayout describe(const models::Scenario& base, const std::vector<std::stri
   sim::apply(found.layout, laid);
   laid.parallel.stage_layers = found.stage_layers;
   PlannedLayout out;
-  const sim::Layout& l = found.layout;
-  const auto add = [&](const std::string& word) {
-    out.words += (out.words.empty() ? "" : ", ") + word;
-  };
-  add("tp " + std::to_string(l.tp) + (l.sequence_parallel ? " + sp" : ""));
-  add("pp " + std::to_string(l.pp) + (l.chunks > 1 ? " x " + std::to_string(l.chunks) : ""));
-  if (l.cp > 1) add("cp " + std::to_string(l.cp));
-  add("dp " + std::to_string(l.dp()));
-  if (l.ep > 1) add("ep " + std::to_string(l.ep));
-  if (l.etp > 1) add("etp " + std::to_string(l.etp));
-  add("zero " + std::to_string(l.zero));
-  add("micro " + std::to_string(l.micro));
-  add(std::string(l.schedule));
-  add("recompute " + sim::to_text(l.recompute));
-  if (l.balanced) add("balanced layers");
-  if (l.offload > 0) add(base::format_percent(l.offload) + " offloaded");
-  if (l.optimizer != models::OptimizerDevice::Gpu) add("optimizer on the host");
-  std::vector<std::string> words = set;
-  for (std::string& word : sim::settings(l, laid, base)) words.push_back(std::move(word));
-  out.command = run_command(base.file, words, "--engine reference");
+  out.words = layout_text(found.layout);
+  out.set = set;
+  for (std::string& word : sim::settings(found.layout, laid, base))
+    out.set.push_back(std::move(word));
+  out.command = run_command(base.file, out.set, "--engine reference");
   if (const sim::MemoryPeak* peak = fullest(found.result)) {
     out.peak_bytes = peak->reserved_bytes;
     out.capacity_bytes = peak->capacity_bytes;
   }
   out.found = std::move(found);
   return out;
-}
-
-std::string value_text(sim::Objective objective, double value) {
-  if (objective == sim::Objective::Time) return base::format_seconds(base::Seconds(value));
-  if (objective == sim::Objective::Cost)
-    return base::format_fixed(value, value < 10 ? 3 : 1) + " USD";
-  return base::format_count(value) + "J";
 }
 
 std::string_view name_of(sim::Objective objective) {
@@ -83,50 +61,61 @@ std::string table(const SearchReport& r, const TextStyle& style) {
          base::format_bytes(base::Bytes(p.peak_bytes)) + " " +
              base::format_percent(p.peak_bytes / p.capacity_bytes));
     if (r.objective != sim::Objective::Time)
-      out.insert(out.size() - 1, "  " + value_text(r.objective, p.found.value));
+      out.insert(out.size() - 1, "  " + objective_text(r.objective, p.found.value));
     for (const std::string& text : wrap(p.words, 74))
       out += "      " + paint(text, i == 0 ? Ink::Bold : Ink::Plain, style) + "\n";
   }
   return out;
 }
 
-/// What would change the answer.
-std::string binding_text(const SearchReport& r) {
-  std::string out;
+/// What would change the answer, a line each.
+std::vector<std::string> binding_lines(const SearchReport& r) {
+  std::vector<std::string> out;
   const std::string limit = base::format_bytes(base::Bytes(r.memory_limit)) + " a device";
   for (const PlannedLayout& p : r.with_more_memory) {
-    const bool first = out.empty();
-    out += (first ? "memory, " + limit + ": with " : std::string("\nwith ")) +
-           base::format_bytes(base::Bytes(p.peak_bytes)) + ", " + p.words + " would take " +
-           base::format_seconds(base::Seconds(p.found.result.step_time));
-    if (r.best.empty()) continue;
-    const double change = p.found.value / r.best.front().found.value - 1;
-    out += " (" + std::string(name_of(r.objective)) + " " + base::format_percent(change) + ")";
+    std::string line = (out.empty() ? "memory, " + limit + ": with " : std::string("with ")) +
+                       base::format_bytes(base::Bytes(p.peak_bytes)) + ", " + p.words +
+                       " would take " +
+                       base::format_seconds(base::Seconds(p.found.result.step_time));
+    if (!r.best.empty()) {
+      const double change = p.found.value / r.best.front().found.value - 1;
+      line += " (" + std::string(name_of(r.objective)) + " " + base::format_percent(change) + ")";
+    }
+    out.push_back(std::move(line));
   }
-  if (out.empty() && !r.best.empty())
-    out = "not memory (" + limit +
-          "): of the layouts that need more, those with the best bounds are "
-          "no better";
+  if (out.empty() && r.interrupted)
+    out.emplace_back("what more memory would give was not looked at: interrupted");
+  else if (out.empty() && !r.best.empty())
+    out.push_back("not memory (" + limit +
+                  "): of the layouts that need more, those with the best bounds are no better");
   if (!r.nearest.empty()) {
     const PlannedLayout& p = r.nearest.front();
-    out += (out.empty() ? "" : "\n") +
-           std::string("the limit on the run binds: the fastest layout, ") + p.words + ", takes " +
-           base::format_seconds(base::Seconds(p.found.result.run_seconds)) + " for the run";
+    std::string line = "the limit on the run binds: the fastest layout, " + p.words + ", takes " +
+                       base::format_seconds(base::Seconds(p.found.result.run_seconds)) +
+                       " for the run";
     if (p.found.result.money)
-      out += " and " + base::format_fixed(p.found.result.money->run, 0) + " USD";
+      line += " and " + base::format_fixed(p.found.result.money->run, 0) + " USD";
+    out.push_back(std::move(line));
   }
   return out;
 }
 
 std::string proof_text(const SearchReport& r) {
+  const std::string left = base::format_count(r.counts.left) + " layouts are left";
   if (r.best.empty() && r.counts.left > 0)
-    return "nothing found yet: " + base::format_count(r.counts.left) +
-           " layouts are left when the simulations asked for are used up (--evaluations)";
+    return "nothing found yet: " + left +
+           (r.interrupted ? ", interrupted"
+                          : " when the simulations asked for are used up (--evaluations)");
   if (r.best.empty() && !r.nearest.empty()) return "no layout meets the limits on the run";
   if (r.best.empty()) return "no layout fits";
   if (r.proven) return "proven: no layout of the space is better";
-  return "not proven: the simulations asked for are used up; a layout may be better by " +
-         base::format_percent(r.gap) + " at most";
+  std::string text = std::string("not proven: ") +
+                     (r.interrupted ? "interrupted, " + left
+                                    : std::string("the simulations asked for are used up")) +
+                     "; a layout may be better by " + base::format_percent(r.gap) + " at most";
+  if (r.least_left)
+    text += ", for none takes less than " + objective_text(r.objective, *r.least_left);
+  return text;
 }
 
 /// "143.7 days and 96.5 k USD": of the best layout.
@@ -139,11 +128,15 @@ std::string run_text(const sim::Result& result) {
 void layout_json(base::JsonWriter& json, const PlannedLayout& p) {
   const sim::Layout& l = p.found.layout;
   json.begin_object();
+  json.field("layout", std::string_view(p.words));
   json.field("value", p.found.value).field("bound_s", p.found.bound.seconds);
   json.field("step_time_s", p.found.result.step_time);
   json.field("tokens_per_s", p.found.result.tokens_per_s).field("mfu", p.found.result.mfu);
   json.field("reserved_bytes", p.peak_bytes).field("capacity_bytes", p.capacity_bytes);
   if (p.found.result.money) json.field("cost_usd", p.found.result.money->step.total());
+  if (p.found.result.run_seconds > 0) json.field("run_s", p.found.result.run_seconds);
+  if (p.found.result.money && p.found.result.money->run > 0)
+    json.field("run_usd", p.found.result.money->run);
   if (p.found.result.energy) json.field("energy_J", p.found.result.energy->step.middle);
   json.field("devices", l.devices).field("order", l.order);
   json.field("tp", l.tp).field("cp", l.cp).field("pp", l.pp).field("dp", l.dp());
@@ -164,6 +157,33 @@ void layout_json(base::JsonWriter& json, const PlannedLayout& p) {
 
 }  // namespace
 
+std::string objective_text(sim::Objective objective, double value) {
+  if (objective == sim::Objective::Time) return base::format_seconds(base::Seconds(value));
+  if (objective == sim::Objective::Cost)
+    return base::format_fixed(value, value < 10 ? 3 : 1) + " USD";
+  return base::format_count(value) + "J";
+}
+
+std::string layout_text(const sim::Layout& l) {
+  std::string out;
+  const auto add = [&](const std::string& word) { out += (out.empty() ? "" : ", ") + word; };
+  add("tp " + std::to_string(l.tp) + (l.sequence_parallel ? " + sp" : ""));
+  add("pp " + std::to_string(l.pp) + (l.chunks > 1 ? " x " + std::to_string(l.chunks) : ""));
+  if (l.cp > 1) add("cp " + std::to_string(l.cp));
+  add("dp " + std::to_string(l.dp()));
+  if (l.ep > 1) add("ep " + std::to_string(l.ep));
+  if (l.etp > 1) add("etp " + std::to_string(l.etp));
+  add("zero " + std::to_string(l.zero));
+  add("micro " + std::to_string(l.micro));
+  add(std::string(l.schedule));
+  add("recompute " + sim::to_text(l.recompute));
+  if (l.balanced) add("balanced layers");
+  if (l.order != sim::SearchSpace{}.order.front()) add(std::string(l.order));
+  if (l.offload > 0) add(base::format_percent(l.offload) + " offloaded");
+  if (l.optimizer != models::OptimizerDevice::Gpu) add("optimizer on the host");
+  return out;
+}
+
 SearchReport make_search_report(const models::Scenario& s, const std::vector<std::string>& set,
                                 const sim::SearchOptions& options, sim::SearchAnswer answer,
                                 std::string command) {
@@ -179,12 +199,15 @@ SearchReport make_search_report(const models::Scenario& s, const std::vector<std
   r.limits = options.limits;
   r.proven = answer.proven;
   r.gap = answer.gap;
+  r.interrupted = answer.stopped;
+  r.least_left = answer.least_left;
   r.counts = answer.counts;
   r.assumptions = s.assumptions;
   for (sim::Candidate& c : answer.best) r.best.push_back(describe(s, set, std::move(c)));
   r.memory_limit = answer.memory_limit;
   for (sim::Candidate& c : answer.with_more_memory)
     r.with_more_memory.push_back(describe(s, set, std::move(c)));
+  r.tried = std::move(answer.tried);
   if (answer.nearest) r.nearest.push_back(describe(s, set, std::move(*answer.nearest)));
   return r;
 }
@@ -207,13 +230,9 @@ std::string search_text(const SearchReport& r, const TextStyle& style) {
   if (!r.best.empty()) out += table(r, style) + "\n";
   if (!r.best.empty() && r.best.front().found.result.run_seconds > 0)
     out += block("the run", run_text(r.best.front().found.result));
-  const std::string binding = binding_text(r);
-  std::size_t begin = 0;
-  while (begin < binding.size()) {
-    const std::size_t end = std::min(binding.find('\n', begin), binding.size());
-    out += block(begin == 0 ? "binding" : "", binding.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  const std::vector<std::string> binding = binding_lines(r);
+  for (std::size_t i = 0; i < binding.size(); ++i)
+    out += block(i == 0 ? "binding" : "", binding[i]);
   for (const std::string& assumption : r.assumptions)
     out += block("assumed", printable(assumption));
   if (!r.best.empty()) out += "\nrun it     " + r.best.front().command + "\n";
@@ -231,7 +250,15 @@ std::string search_json(const SearchReport& r) {
   json.field("hash", std::string_view(r.hash)).field("model", std::string_view(r.model));
   json.field("machine", std::string_view(r.machine)).field("objective", name_of(r.objective));
   json.field("memory_limit_bytes", r.memory_limit);
-  json.field("proven", r.proven).field("gap", r.gap);
+  json.field("proven", r.proven).field("gap", r.gap).field("interrupted", r.interrupted);
+  if (r.least_left) json.field("least_left", *r.least_left);
+  json.field("answer", std::string_view(proof_text(r)));
+  const auto texts = [&](const char* key, const std::vector<std::string>& lines) {
+    json.key(key).begin_array();
+    for (const std::string& line : lines) json.value(std::string_view(line));
+    json.end_array();
+  };
+  texts("binding", binding_lines(r));
   json.key("counts").begin_object();
   json.field("points", r.counts.points).field("invalid", r.counts.invalid);
   json.field("memory", r.counts.memory).field("bound", r.counts.bound);
@@ -244,9 +271,7 @@ std::string search_json(const SearchReport& r) {
   list("best", r.best);
   list("with_more_memory", r.with_more_memory);
   list("nearest", r.nearest);
-  json.key("assumptions").begin_array();
-  for (const std::string& assumption : r.assumptions) json.value(std::string_view(assumption));
-  json.end_array();
+  texts("assumptions", r.assumptions);
   json.end_object();
   return json.finish();
 }

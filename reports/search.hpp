@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/scenario/scenario.hpp"
@@ -17,6 +19,7 @@ struct PlannedLayout {
   sim::Candidate found;
   std::string words;    ///< "tp 4 + sp, pp 4 x 5, dp 4, zero 1, micro 1, interleaved-1f1b, none"
   std::string command;  ///< `paceline run FILE --set ...`
+  std::vector<std::string> set;               ///< the words of that command after --set
   double peak_bytes = 0, capacity_bytes = 0;  ///< of the fullest rank class
 };
 
@@ -28,13 +31,21 @@ struct SearchReport {
   sim::SearchLimits limits;
   bool proven = false;
   double gap = 0;
+  bool interrupted = false;  ///< by the user; what was left was not looked at
+  std::optional<double> least_left;
   sim::SearchCounts counts;
   std::vector<PlannedLayout> best;
   double memory_limit = 0;
   std::vector<PlannedLayout> with_more_memory;  ///< as in sim::SearchAnswer
   std::vector<PlannedLayout> nearest;           ///< one at most
+  std::vector<sim::Tried> tried;                ///< likewise
   std::vector<std::string> assumptions;
 };
+
+/// "3.52 s", "1.204 USD" or "5.1 MJ".
+std::string objective_text(sim::Objective objective, double value);
+/// "tp 4 + sp, pp 4 x 5, dp 4, ...".
+std::string layout_text(const sim::Layout& layout);
 
 SearchReport make_search_report(const models::Scenario& scenario,
                                 const std::vector<std::string>& set,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/html/report.hpp"
 
+#include <array>
 #include <vector>
 
 #include "base/json.hpp"
 #include "reports/compare.hpp"
 #include "reports/html/library.hpp"
 #include "reports/html/page.hpp"
+#include "reports/html/view.hpp"
 #include "reports/result_json.hpp"
 #include "reports/text.hpp"
 
@@ -58,6 +60,24 @@ std::string page(const std::string& title, const std::string& plain, const std::
   return fill_page(files.html, {title, plain, files.style, library, json, files.script});
 }
 
+/// Of few digits: there may be thousands.
+std::string tried_of(const SearchReport& search) {
+  constexpr std::array<std::string_view, 3> kVerdicts{"fits", "does not fit", "beyond the run"};
+  base::JsonWriter json(0);
+  json.begin_array();
+  for (const sim::Tried& tried : search.tried) {
+    json.begin_object().field("layout", std::string_view(layout_text(tried.layout)));
+    json.field("status", kVerdicts[static_cast<std::size_t>(tried.verdict)]);
+    json.field("step_time_s", rounded(tried.seconds)).field("devices", tried.layout.devices);
+    json.field("reserved_bytes", rounded(tried.bytes));
+    if (search.objective == sim::Objective::Cost) json.field("step_usd", rounded(tried.value));
+    if (search.objective == sim::Objective::Energy) json.field("step_j", rounded(tried.value));
+    json.end_object();
+  }
+  json.end_array();
+  return compact(json.finish());
+}
+
 constexpr TextStyle kPlainText{false, false, 100};
 
 }  // namespace
@@ -79,6 +99,13 @@ std::string comparison_report(std::span<const ReportRun> runs, std::string_view 
 std::string sweep_report(const SweepReport& sweep) {
   return page("Sweep of " + sweep.header.scenario, sweep_text(sweep, kPlainText),
               data_of("sweep", {{"sweep", compact(sweep_json(sweep))}}));
+}
+
+std::string plan_report(const SearchReport& search, std::span<const ReportRun> best) {
+  return page("Layout of " + search.scenario, search_text(search, kPlainText),
+              data_of("plan", {{"plan", compact(search_json(search))},
+                               {"tried", tried_of(search)},
+                               {"runs", runs_of(best)}}));
 }
 
 }  // namespace paceline::reports

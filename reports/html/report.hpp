@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "reports/answer.hpp"
+#include "reports/search.hpp"
 #include "reports/sweep.hpp"
 
 /// Reports as one HTML file that needs no network: our page of reports/html/page, a chart library
@@ -32,5 +33,7 @@ std::string run_report(const ReportRun& run);
 /// `command` reproduces the comparison; the first run is the reference.
 std::string comparison_report(std::span<const ReportRun> runs, std::string_view command);
 std::string sweep_report(const SweepReport& sweep);
+/// `best`: what `run` says of the best layout; none where it is not known.
+std::string plan_report(const SearchReport& search, std::span<const ReportRun> best);
 
 }  // namespace paceline::reports

@@ -3,17 +3,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <exception>
 #include <limits>
 #include <memory>
 #include <thread>
 
 #include "base/error.hpp"
-#include "models/energy/power.hpp"
 #include "sim/predict.hpp"
 #include "sim/search/branch.hpp"
 #include "sim/search/incumbents.hpp"
+#include "sim/search/judge.hpp"
+#include "sim/search/lowest.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -46,124 +46,6 @@ Scenario searched(const Scenario& scenario) {
   return s;
 }
 
-/// The objective of a step.
-class Judge {
- public:
-  Judge(const Scenario& s, const SearchOptions& options)
-      : s_(s), options_(options), run_steps_(steps_of(s)) {
-    const auto& limits = options.limits;
-    const bool of_run = limits.run_seconds > 0 || limits.run_money > 0;
-    if (of_run && s.run_tokens <= 0)
-      throw base::Error(models::where(s, "run"), "a limit on the run needs its length",
-                        "run: {tokens: 1e12}, or --set run.tokens=1e12");
-    const bool money = limits.run_money > 0 || options.objective == Objective::Cost;
-    if (money && !s.prices)
-      throw base::Error(models::where(s, "run"), "the cost needs prices",
-                        "run: {price: on-demand, provider: aws}, or prices: {device_hour: ...}");
-    if (options.objective == Objective::Energy && !energy_known())
-      throw base::Error(models::where(s, "cluster"), "the energy needs the devices' power",
-                        "tdp in the device's spec");
-  }
-  /// The least value with a step of so many seconds.
-  double value_of(double seconds, int devices) const {
-    switch (options_.objective) {
-      case Objective::Time:
-        return seconds;
-      case Objective::Cost:
-        return money_of(seconds, devices);
-      case Objective::Energy:
-        return seconds * devices * least_watts();
-    }
-    return 0;
-  }
-  double value_of(const Result& result) const {
-    if (options_.objective == Objective::Time) return result.step_time;
-    if (options_.objective == Objective::Cost) return result.money ? result.money->step.total() : 0;
-    return result.energy ? result.energy->step.middle : 0;
-  }
-  bool beyond_run(double seconds, int devices) const {
-    const SearchLimits& limits = options_.limits;
-    return (limits.run_seconds > 0 && seconds * run_steps_ > limits.run_seconds) ||
-           (limits.run_money > 0 && money_of(seconds, devices) * run_steps_ > limits.run_money);
-  }
-  bool beyond_run(const Result& result) const {
-    const SearchLimits& limits = options_.limits;
-    return (limits.run_seconds > 0 && result.step_time * run_steps_ > limits.run_seconds) ||
-           (limits.run_money > 0 && result.money &&
-            result.money->step.total() * run_steps_ > limits.run_money);
-  }
-  bool beyond_memory(double bytes) const { return bytes > memory_limit(); }
-  bool beyond_memory(const Result& result) const {
-    return !result.fits() || beyond_memory(fullest_bytes(result));
-  }
-  double memory_limit() const {
-    double most = 0;
-    for (const models::NodeGroup& g : s_.cluster.groups)
-      most = std::max(most, g.device.memory.value);
-    const double limit = options_.limits.memory_bytes;
-    return limit > 0 ? std::min(limit, most) : kNearlyFull * most;
-  }
-  bool wants_energy() const {
-    return options_.objective != Objective::Time || options_.limits.run_money > 0;
-  }
-
- private:
-  static double steps_of(const Scenario& s) {
-    const double tokens =
-        static_cast<double>(s.batch.global) * static_cast<double>(s.batch.sequence);
-    return s.run_tokens / tokens;
-  }
-  bool energy_known() const {
-    return std::all_of(s_.cluster.groups.begin(), s_.cluster.groups.end(),
-                       [](const models::NodeGroup& g) { return g.device.tdp.has_value(); });
-  }
-  /// Rent alone, of the cheapest device.
-  double money_of(double seconds, int devices) const {
-    const std::vector<double>& rent = s_.prices->device_hour;
-    const double least = rent.empty() ? 0 : *std::min_element(rent.begin(), rent.end());
-    return seconds * devices * least / 3600;
-  }
-  double least_watts() const {
-    double least = kNone;
-    for (const models::NodeGroup& g : s_.cluster.groups)
-      least = std::min(least, models::device_power(g.device, models::PowerClass::Idle).middle +
-                                  models::host_power(g).middle / g.devices_per_node);
-    return least;
-  }
-
-  const Scenario& s_;
-  const SearchOptions& options_;
-  double run_steps_ = 0;
-};
-
-/// The lowest few of what has been seen, from several threads.
-class Lowest {
- public:
-  struct Seen {
-    double value = 0;
-    Layout layout;
-    std::vector<int> stage_layers;
-  };
-  explicit Lowest(std::size_t kept) : kept_(kept) {}
-  void offer(double value, const Layout& layout, const std::vector<int>& stage_layers = {}) {
-    if (value >= limit_) return;
-    const std::lock_guard lock(mutex_);
-    const auto at = std::upper_bound(seen_.begin(), seen_.end(), value,
-                                     [](double v, const Seen& s) { return v < s.value; });
-    seen_.insert(at, {value, layout, stage_layers});
-    if (seen_.size() > kept_) seen_.pop_back();
-    if (seen_.size() == kept_) limit_ = seen_.back().value;
-  }
-  double least() const { return seen_.empty() ? kNone : seen_.front().value; }
-  const std::vector<Seen>& seen() const { return seen_; }
-
- private:
-  std::size_t kept_;
-  std::atomic<double> limit_{kNone};
-  std::mutex mutex_;
-  std::vector<Seen> seen_;
-};
-
 class Searcher {
  public:
   Searcher(const Scenario& scenario, const SearchSpace& space, const SearchOptions& options)
@@ -171,7 +53,8 @@ class Searcher {
         space_(space),
         options_(options),
         judge_(s_, options),
-        found_(options.shown) {}
+        found_(options.shown),
+        tried_(options.tried) {}
 
   SearchAnswer run() {
     branches_ = make_branches(s_, space_);
@@ -180,18 +63,28 @@ class Searcher {
     std::stable_sort(branches_.begin(), branches_.end(), [](const Branch& a, const Branch& b) {
       return a.least_seconds < b.least_seconds;
     });
-    if (const std::optional<Layout> own = own_layout(s_, space_)) try_own(*own);
+    if (const std::optional<Layout> own = own_layout(s_, space_); own && !stopped()) try_own(*own);
     // The plain part first: what it finds cuts off most of the rest.
     const SearchSpace plain = plain_part(space_);
-    if (combinations(plain) < combinations(space_)) {
-      in_threads([&](Scenario& s, std::size_t i) { go_through(s, branches_[i], plain); });
-      invalid_ = memory_ = done_ = 0;
-    }
-    in_threads([this](Scenario& s, std::size_t i) { go_through(s, branches_[i], space_); });
+    const bool twice = combinations(plain) < combinations(space_);
+    progress_.passes = twice ? 2 : 1;
+    if (twice) pass(plain, 1);
+    pass(space_, progress_.passes);
     return answer();
   }
 
  private:
+  bool stopped() const { return options_.stop != nullptr && *options_.stop; }
+
+  void pass(const SearchSpace& space, int number) {
+    progress_.pass = number;
+    progress_.points = 0;
+    for (const Branch& branch : branches_) progress_.points += branch_points(space, branch);
+    invalid_ = memory_ = done_ = 0;
+    in_threads([&](Scenario& s, std::size_t i) { go_through(s, branches_[i], space); });
+  }
+  bool last_pass() const { return progress_.pass == progress_.passes; }
+
   template <class Work>
   void in_threads(const Work& work) {
     std::atomic<std::size_t> next{0};
@@ -222,9 +115,10 @@ class Searcher {
     Candidate candidate;
     candidate.layout = own;
     if (!evaluate(s, candidate)) return;
-    if (judge_.beyond_memory(candidate.result) || judge_.beyond_run(candidate.result)) return;
+    if (judge_.verdict(candidate.result) != Verdict::Fits) return;
     add(evaluated_, 1);
     found_.first(own);
+    tried_.add(candidate, Verdict::Fits);
     found_.offer(std::move(candidate));
   }
 
@@ -238,21 +132,44 @@ class Searcher {
 
   /// A first bound of a branch: all of its work over all of its ranks.
   void rank(Scenario& s, Branch& branch) {
+    if (stopped()) {  // nothing is known of it
+      branch.least_seconds = 0;
+      return;
+    }
     branch.least_seconds = least_branch_seconds(s, space_, branch);
     branch.value = judge_.value_of(branch.least_seconds, branch.layout.devices);
   }
 
   void go_through(Scenario& s, const Branch& branch, const SearchSpace& space) {
     const double points = branch_points(space, branch);
-    if (branch.least_seconds == kNone) {
+    if (branch.least_seconds == kNone)
       add(invalid_, points);
-    } else if (branch.value < found_.threshold()) {
-      BranchBounds bounds = bound_branch(s, space, branch, facts_);
-      add(invalid_, points - static_cast<double>(bounds.points.size()));
-      try_points(s, bounds);
-    }
+    else if (branch.value < found_.threshold())
+      look_into(s, branch, space, points);
     add(done_, points);
-    if (options_.progress) options_.progress(done_, found_.best());
+    if (options_.progress) report_progress();
+  }
+
+  void look_into(Scenario& s, const Branch& branch, const SearchSpace& space, double points) {
+    if (stopped()) return leave(branch.value, branch.layout, points);
+    BranchBounds bounds = bound_branch(s, space, branch, facts_);
+    add(invalid_, points - static_cast<double>(bounds.points.size()));
+    try_points(s, bounds);
+  }
+
+  void report_progress() const {
+    SearchProgress progress = progress_;
+    progress.done = done_;
+    progress.evaluated = evaluated_;
+    progress.best = found_.best();
+    options_.progress(progress);
+  }
+
+  /// Neither cut off nor run. What a pass before the last leaves the last one looks at again.
+  void leave(double value, const Layout& layout, double points) {
+    if (!last_pass()) return;
+    add(not_tried_, points);
+    left_.offer(value, layout);
   }
 
   void try_points(Scenario& s, BranchBounds& bounds) {
@@ -277,7 +194,9 @@ class Searcher {
 
   void try_point(Scenario& s, BranchBounds& bounds, double value, const BoundedPoint& point) {
     if (value >= found_.threshold() || value >= found_.threshold(point.layout)) return;
+    if (stopped() && !last_pass()) return;
     if (!found_.first(point.layout)) return;
+    if (stopped()) return leave(value, point.layout, 1);
     Candidate candidate;
     candidate.layout = point.layout;
     candidate.stage_layers = bounds.cut_of(point);
@@ -294,11 +213,13 @@ class Searcher {
     }
     if (!evaluate(s, candidate)) return add(refused_, 1);
     add(evaluated_, 1);
-    if (judge_.beyond_memory(candidate.result)) {
+    const Verdict verdict = judge_.verdict(candidate.result);
+    tried_.add(candidate, verdict);
+    if (verdict == Verdict::BeyondMemory) {
       return note_too_large(fullest_bytes(candidate.result), candidate.value, candidate.layout,
                             candidate.stage_layers);
     }
-    if (judge_.beyond_run(candidate.result))
+    if (verdict == Verdict::BeyondRun)
       return beyond_.offer(candidate.result.step_time, candidate.layout, candidate.stage_layers);
     found_.offer(std::move(candidate));
   }
@@ -312,12 +233,12 @@ class Searcher {
   }
 
   /// False where the engine's side of the model refuses what the bound let through.
-  bool evaluate(Scenario& s, Candidate& candidate) const {
+  bool evaluate(Scenario& s, Candidate& candidate, bool energy = false) const {
     apply(candidate.layout, s);
     s.parallel.stage_layers = candidate.stage_layers;
     PredictOptions options;
     options.threads = 1;
-    options.energy = judge_.wants_energy();
+    options.energy = energy || judge_.wants_energy();
     try {
       candidate.result = predict(s, options).result;
     } catch (const base::Error&) {
@@ -341,7 +262,7 @@ class Searcher {
     std::optional<Candidate> best;
     Scenario s = s_;
     for (const Lowest::Seen& seen : lowest.seen()) {
-      if (best && seen.value >= best->value) break;
+      if (stopped() || (best && seen.value >= best->value)) break;
       std::optional<Candidate> candidate = evaluated(s, seen);
       if (!candidate || fullest_bytes(candidate->result) > most_bytes) continue;
       if (!best || better(*candidate, *best)) best = std::move(candidate);
@@ -352,19 +273,45 @@ class Searcher {
   SearchAnswer answer() {
     SearchAnswer a;
     a.best = found_.take();
-    const double invalid = invalid_ + refused_, memory = memory_ + too_large_exactly_;
-    a.counts = {points_, invalid, memory, 0, evaluated_, not_tried_};
-    a.counts.bound = points_ - invalid - memory - evaluated_ - not_tried_;
-    const bool none = a.best.empty();
-    if (invalid >= points_)
+    a.tried = tried_.take();
+    a.counts = counts();
+    if (a.counts.invalid >= points_)
       throw base::Error("plan " + s_.file,
                         "no layout of the space divides the devices, the model and the batch",
                         "other values of --vary, or batch.global a multiple of more replicas");
+    const bool none = a.best.empty();
     a.proven = left_.least() >= (none ? kNone : a.best.front().value);
+    if (!a.proven) a.least_left = left_.least();
     if (!a.proven && !none)
       a.gap = std::max(0.0, (a.best.front().value - left_.least()) / a.best.front().value);
     a.memory_limit = judge_.memory_limit();
-    double beaten = none ? kNone : a.best.front().value;
+    if (!stopped()) add_energy(a.best);
+    if (!stopped()) add_more_memory(a);
+    if (none && !stopped()) add_smallest(a);
+    if (none && !stopped()) a.nearest = best_of(beyond_, judge_.memory_limit());
+    a.stopped = stopped();
+    return a;
+  }
+
+  SearchCounts counts() const {
+    const double invalid = invalid_ + refused_, memory = memory_ + too_large_exactly_;
+    SearchCounts c{points_, invalid, memory, 0, evaluated_, not_tried_};
+    c.bound = points_ - invalid - memory - evaluated_ - not_tried_;
+    // Branches left when the search is stopped hold layouts that an earlier pass has run.
+    c.left += std::min(0.0, c.bound);
+    c.bound = std::max(0.0, c.bound);
+    return c;
+  }
+
+  /// Energy, and with it what electricity costs, of the answer: nobody else needs it.
+  void add_energy(std::vector<Candidate>& best) const {
+    if (judge_.wants_energy()) return;
+    Scenario s = s_;
+    for (Candidate& candidate : best) evaluate(s, candidate, true);
+  }
+
+  void add_more_memory(SearchAnswer& a) const {
+    double beaten = a.best.empty() ? kNone : a.best.front().value;
     for (std::size_t i = 0; i < kMoreMemory.size(); ++i) {
       std::optional<Candidate> more =
           best_of(too_large_[i], kMoreMemory[i] * judge_.memory_limit());
@@ -373,9 +320,6 @@ class Searcher {
       beaten = more->value;
       a.with_more_memory.push_back(std::move(*more));
     }
-    if (none) add_smallest(a);
-    if (none) a.nearest = best_of(beyond_, judge_.memory_limit());
-    return a;
   }
 
   /// Where nothing fits: what comes nearest to it.
@@ -383,6 +327,7 @@ class Searcher {
     std::optional<Candidate> smallest;
     Scenario s = s_;
     for (const Lowest::Seen& seen : smallest_.seen()) {
+      if (stopped()) break;
       std::optional<Candidate> candidate = evaluated(s, seen);
       if (!candidate) continue;
       if (!smallest || fullest_bytes(candidate->result) < fullest_bytes(smallest->result))
@@ -399,6 +344,8 @@ class Searcher {
   const SearchOptions& options_;
   const Judge judge_;
   Incumbents found_;
+  TriedList tried_;
+  SearchProgress progress_;  ///< of the pass: which it is and its points
   FactsCache facts_;
   std::vector<Branch> branches_;
   double points_ = 0;

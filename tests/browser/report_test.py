@@ -132,6 +132,62 @@ class ReportTest(unittest.TestCase):
         browser.click("[data-status='bad input']")
         self.assertEqual(browser.value("document.querySelectorAll('#points tbody tr').length"), rows - bad)
 
+    plan_arguments = ("plan", "scenarios/llama3_8b_8_h100.yaml", "--vary", "micro=1,2", "--jobs", "1")
+
+    def test_a_search_has_its_answer_first_and_a_mark_for_every_layout_it_ran(self):
+        self.open(make("plan.html", *self.plan_arguments, "--memory", "60GiB"))
+        plan = json.loads(paceline(*self.plan_arguments, "--memory", "60GiB", "--json", "-").stdout)
+        best, more = plan["best"], plan["with_more_memory"]
+        self.assertTrue(plan["proven"] and more)
+        seconds = best[0]["step_time_s"]
+        tiles = [text.replace("\u00a0", " ") for text in browser.value("[...document.querySelectorAll('.tile .value')].map(tile => tile.textContent)")]
+        shown = seconds * {"s": 1, "ms": 1e3}[tiles[0].split()[1]]
+        self.assertAlmostEqual(float(tiles[0].split()[0]), shown, delta=0.01 * shown)
+        self.assertEqual(tiles[1:3], ["Proven", "Memory"])
+        self.assertIn(best[0]["layout"], browser.value("document.querySelector('.lead').textContent"))
+        self.assertEqual(browser.value("[...document.querySelectorAll('#layouts tbody tr')].map(row => row.cells[1].textContent)"), [one["layout"] for one in best])
+        self.assertEqual(browser.value("document.querySelectorAll('#binding tbody tr').length"), len(more))
+        marks = browser.value("Object.fromEntries(paceline.charts.tried.data.datasets.map(set => [set.label, set.data.length]))")
+        self.assertEqual(sum(marks.values()), plan["counts"]["evaluated"] + len(more))
+        self.assertEqual((marks["the best"], marks["in the answer"], marks["with more memory"]), (1, len(best) - 1, len(more)))
+        told = browser.value("(() => { const chart = paceline.charts.tried; chart.tooltip.setActiveElements([{ datasetIndex: 0, index: 0 }], { x: 1, y: 1 }); chart.update(); return chart.tooltip.body[0].lines; })()")
+        self.assertEqual(told[0], best[0]["layout"])
+        self.assertEqual(browser.value("paceline.report.runs[0].answer.step_time_s"), seconds)
+        self.assertGreater(browser.value("paceline.timelines[0].drawn"), 0)
+        self.assertIn("paceline plan", browser.value("document.querySelector('#reproduce code').textContent"))
+        browser.size(420, 900)
+        browser.settle()
+        self.assertLessEqual(browser.value("document.documentElement.scrollWidth"), 420)
+
+    def test_a_search_that_proves_nothing_or_finds_nothing_says_so(self):
+        self.open(make("unproven.html", *self.plan_arguments, "--evaluations", "3"))
+        self.assertEqual(browser.value("document.querySelectorAll('.tile .value')[1].textContent"), "Not proven")
+        self.assertIn("left when the simulations were used up", browser.value("document.querySelector('#space').textContent"))
+        self.open(make("nothing.html", *self.plan_arguments, "--memory", "1GiB"))
+        self.assertEqual(browser.value("document.querySelector('.lead').textContent"), "No layout fits.")
+        self.assertEqual(browser.value("paceline.timelines.length"), 0)
+
+    def test_shared_links_show_how_full_they_are_over_the_step(self):
+        arguments = ("run", "scenarios/llama3_70b_64_h100.yaml", "--engine", "simgrid")
+        ran = paceline(*arguments, "--json", "-")
+        if ran.returncode == 3:
+            self.skipTest("no SimGrid here")
+        links = json.loads(ran.stdout)["network"]["links"][:20]
+        self.assertGreater(len(links), 0)
+        self.open(make("links.html", *arguments))
+        rows = browser.value("[...document.querySelectorAll('#links tbody tr')].map(row => [row.cells[0].textContent, row.querySelector('[role=img]').getAttribute('aria-label'),"
+                             " [...row.querySelectorAll('i')].map(part => getComputedStyle(part).backgroundColor)])")
+        self.assertEqual(len(rows), len(links))
+        for (name, label, shades), link in zip(rows, links):
+            self.assertTrue(name.startswith(link["name"]))
+            used = link["utilisation"]
+            self.assertEqual(len(shades), len(used))
+            for said, share in zip(label.split()[:-1], used):
+                self.assertAlmostEqual(float(said), 100 * share, delta=0.51)
+            # The emptiest and the fullest part of the step look different where they are.
+            if max(used) - min(used) > 0.02:
+                self.assertNotEqual(shades[used.index(max(used))], shades[used.index(min(used))])
+
     def test_pictures_at_two_widths_are_like_the_references(self):
         references = pathlib.Path(__file__).parent / "references"
         for width, scheme in ((1280, "light"), (420, "light")):

@@ -19,25 +19,20 @@ function metricAxis(name, tell, key, rows) {
   return axis(name, tell, { beginAtZero: true, ticks: { stepSize: step, callback: (value) => format.bytes(value).replace(/\.0+(?=\D)/, "") } });
 }
 
-function scatter(rows, front, paths, titles, metrics) {
+/// Rows by two of their results, which the reader chooses. Groups: [label, rows, colour, radius, faint?]; `start`: across and up.
+function cloud(id, groups, metrics, start, words, told) {
+  const rows = groups.flatMap(([, list]) => list), drawn = groups.filter(([, list]) => list.length);
   const pick = (label, value) => el("select", { "aria-label": label }, metrics.map(([key, name]) => el("option", { value: key, selected: key === value }, name)));
-  const target = (report.sweep.pareto_of || ["step_time_s", "reserved_bytes"]).filter((key) => metrics.some(([name]) => name === key));
-  const x = pick("horizontal", target[1] || "reserved_bytes"), y = pick("vertical", target[0] || "step_time_s"), holder = el("div", {}), chosen = el("p", { class: "dim", "aria-live": "polite" }, "Click a point for its settings.");
+  const x = pick("horizontal", start[0]), y = pick("vertical", start[1]), holder = el("div", {}), chosen = el("p", { class: "dim", "aria-live": "polite" }, "Click a point for its settings.");
   const show = () => {
     const [kx, nx, tx] = metrics.find(([key]) => key === x.value), [ky, ny, ty] = metrics.find(([key]) => key === y.value);
-    const points = (list) => list.map((row) => ({ x: row[kx], y: row[ky], row }));
-    const groups = [
-      ["on the Pareto front", rows.filter((row) => front.has(row.point)), style("--accent"), 6],
-      ["fits", rows.filter((row) => row.status === "fits" && !front.has(row.point)), style("--c-backward"), 3.5],
-      ["does not fit", rows.filter((row) => row.status === "does not fit"), style("--bad"), 3],
-    ].filter(([, list]) => list.length);
-    holder.replaceChildren(figure("scatter", ny + " against " + nx + " of " + rows.length + " points, " + front.size + " of them on the front", 400, {
+    holder.replaceChildren(figure(id, ny + " against " + nx + " of " + rows.length + " points" + told, 400, {
       type: "scatter",
-      data: { datasets: groups.map(([label, list, colour, radius]) => ({ label, data: points(list), backgroundColor: colour + (label === "does not fit" ? "30" : "c0"), borderColor: colour, pointRadius: radius, pointHoverRadius: radius + 3 })) },
+      data: { datasets: drawn.map(([label, list, colour, radius, faint]) => ({ label, data: list.map((row) => ({ x: row[kx], y: row[ky], row })), backgroundColor: colour + (faint ? "30" : "c0"), borderColor: colour, pointRadius: radius, pointHoverRadius: radius + 3 })) },
       options: {
         scales: { x: metricAxis(nx, tx, kx, rows), y: metricAxis(ny, ty, ky, rows) },
-        onClick: (event, items, chart) => { if (items.length) chosen.textContent = pointWords(chart.data.datasets[items[0].datasetIndex].data[items[0].index].row, paths, titles); },
-        plugins: { tooltip: { callbacks: { label: ({ raw }) => [pointWords(raw.row, paths, titles), nx + " " + tx(raw.x) + ", " + ny + " " + ty(raw.y)] } } },
+        onClick: (event, items, chart) => { if (items.length) chosen.textContent = words(chart.data.datasets[items[0].datasetIndex].data[items[0].index].row); },
+        plugins: { tooltip: { callbacks: { label: ({ raw }) => [words(raw.row), nx + " " + tx(raw.x) + ", " + ny + " " + ty(raw.y)] } } },
       },
     }));
     runLater();
@@ -45,6 +40,15 @@ function scatter(rows, front, paths, titles, metrics) {
   for (const select of [x, y]) select.addEventListener("change", show);
   later(show);
   return [el("div", { class: "controls" }, el("span", { class: "dim" }, "across"), x, el("span", { class: "dim" }, "up"), y), holder, chosen];
+}
+
+function scatter(rows, front, paths, titles, metrics) {
+  const target = (report.sweep.pareto_of || ["step_time_s", "reserved_bytes"]).filter((key) => metrics.some(([name]) => name === key));
+  return cloud("scatter", [
+    ["on the Pareto front", rows.filter((row) => front.has(row.point)), style("--accent"), 6],
+    ["fits", rows.filter((row) => row.status === "fits" && !front.has(row.point)), style("--c-backward"), 3.5],
+    ["does not fit", rows.filter((row) => row.status === "does not fit"), style("--bad"), 3, true],
+  ], metrics, [target[1] || "reserved_bytes", target[0] || "step_time_s"], (row) => pointWords(row, paths, titles), ", " + front.size + " of them on the front");
 }
 
 /// A line a point through its settings and results, each axis from its lowest to its highest.

@@ -1,7 +1,7 @@
 // Puts the page together, and again when light becomes dark or the page is printed.
 
 function render() {
-  const kinds = { run: renderRun, compare: renderCompare, sweep: renderSweep };
+  const kinds = { run: renderRun, compare: renderCompare, sweep: renderSweep, plan: renderPlan };
   const app = document.getElementById("app");
   paceline.timelines.length = 0;
   waiting.length = 0;

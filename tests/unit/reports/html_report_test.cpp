@@ -213,6 +213,37 @@ TEST_CASE("a report is one page that asks for nothing and ends where it should",
   CHECK(page.substr(page.size() - 8) == "</html>\n");
 }
 
+TEST_CASE("the page of a search holds its answer, what was tried and the best run", "[reports]") {
+  if (reports::chart_library_path().empty()) return;
+  models::Scenario scenario = tests::small_gpt();
+  scenario.name = "</script><script>alert(1)</script>";
+  sim::SearchSpace space = sim::search_space(scenario, false);
+  for (const char* vary : {"micro=1", "zero=0,1", "recompute=none", "schedule=1f1b"})
+    sim::vary(space, scenario, vary);
+  sim::SearchOptions options;
+  options.threads = 1;
+  options.tried = 100;
+  options.limits.memory_bytes = 8e9;
+  const reports::SearchReport report = reports::make_search_report(
+      scenario, {}, options, sim::search(scenario, space, options), "paceline plan 'a b'");
+  const sim::Prediction p = predicted_run(scenario);
+  const reports::Answer answer = reports::make_answer(scenario, p, "paceline run 'a b'");
+  const reports::ReportRun run{&answer, reports::report_view(scenario, p)};
+  const std::string page = reports::plan_report(report, {&run, 1});
+  CHECK(page.find("<script>alert") == std::string::npos);
+  const std::string open = "<script type=\"application/json\" id=\"data\">";
+  const std::size_t begin = page.find(open) + open.size();
+  const base::Document data =
+      base::parse_json(page.substr(begin, page.find("</script>", begin) - begin), "data");
+  CHECK(base::find_path(data.root, "kind")->text == "plan");
+  CHECK(base::find_path(data.root, "runs")->items.size() == 1);
+  CHECK(base::find_path(data.root, "tried")->items.size() == report.tried.size());
+  CHECK(!report.tried.empty());
+  CHECK(base::find_path(data.root, "plan.best")->items.size() == report.best.size());
+  const base::Document alone = base::parse_json(reports::search_json(report), "answer");
+  CHECK(base::find_path(data.root, "plan")->fields.size() == alone.root.fields.size());
+}
+
 TEST_CASE("a chart library that is none is refused", "[reports]") {
   ::setenv("PACELINE_CHART_JS", "/nonexistent/chart.min.js", 1);
   CHECK(reports::chart_library_path().empty());

@@ -2,6 +2,7 @@
 #include "reports/search.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <numeric>
@@ -134,6 +135,84 @@ TEST_CASE("A search says which limit leaves nothing", "[search]") {
       reports::make_search_report(base, {}, options, cut, "paceline plan test.yaml");
   CHECK_THAT(reports::search_text(report, {}), Contains("not proven"));
   CHECK_THAT(reports::search_json(report), Contains("\"proven\": false"));
+}
+
+TEST_CASE("A search that is stopped has what it found, and a bound on what is left", "[search]") {
+  const models::Scenario base = tests::small_gpt();
+  sim::SearchSpace space = sim::search_space(base, true);  // two passes
+  for (const char* vary : {"micro=1,2", "zero=0,1", "recompute=none,full", "offload=0"})
+    sim::vary(space, base, vary);
+  sim::SearchOptions options;
+  options.threads = 1;
+  const sim::SearchAnswer whole = sim::search(base, space, options);
+  REQUIRE(whole.proven);
+  CHECK(!whole.stopped);
+  CHECK(!whole.least_left);
+  const int last_pass = GENERATE(1, 2);
+  std::atomic<bool> stop{false};
+  options.stop = &stop;
+  options.progress = [&](const sim::SearchProgress& at) {
+    CHECK(at.passes == 2);
+    CHECK(at.done <= at.points);
+    if (at.pass == last_pass && at.best) stop = true;
+  };
+  const sim::SearchAnswer part = sim::search(base, space, options);
+  CHECK(part.stopped);
+  REQUIRE(!part.best.empty());
+  const double best = part.best.front().value;
+  CHECK(best >= whole.best.front().value);
+  CHECK(part.counts.left > 0);
+  CHECK(part.counts.evaluated < whole.counts.evaluated);
+  const sim::SearchCounts& c = part.counts;
+  CHECK(c.invalid + c.memory + c.bound + c.evaluated + c.left == Approx(c.points));
+  if (!part.proven) {
+    REQUIRE(part.least_left);
+    CHECK(*part.least_left <= whole.best.front().value);
+    CHECK(part.gap == Approx(1 - *part.least_left / best));
+  } else {
+    CHECK(best == whole.best.front().value);
+  }
+  const auto report =
+      reports::make_search_report(base, {}, options, part, "paceline plan test.yaml");
+  CHECK_THAT(reports::search_text(report, {}), Contains("not looked at: interrupted"));
+  CHECK_THAT(reports::search_json(report), Contains("\"interrupted\": true"));
+}
+
+TEST_CASE("A search stopped at once finds nothing and says so", "[search]") {
+  const models::Scenario base = tests::small_gpt();
+  const sim::SearchSpace space = sim::search_space(base, false);
+  const std::atomic<bool> stop{true};
+  sim::SearchOptions options;
+  options.stop = &stop;
+  const sim::SearchAnswer none = sim::search(base, space, options);
+  CHECK(none.best.empty());
+  CHECK(!none.proven);
+  CHECK(none.counts.left == none.counts.points);
+  const auto report =
+      reports::make_search_report(base, {}, options, none, "paceline plan test.yaml");
+  CHECK_THAT(reports::search_text(report, {}), Contains("nothing found yet"));
+}
+
+TEST_CASE("A search lists the best of what it ran", "[search]") {
+  const models::Scenario base = tests::small_gpt();
+  sim::SearchSpace space = sim::search_space(base, false);
+  for (const char* vary : {"micro=1,2", "zero=0,1", "recompute=none,full"})
+    sim::vary(space, base, vary);
+  sim::SearchOptions options;
+  options.threads = 1;
+  CHECK(sim::search(base, space, options).tried.empty());
+  options.tried = 1000;
+  const sim::SearchAnswer all = sim::search(base, space, options);
+  CHECK(static_cast<double>(all.tried.size()) == all.counts.evaluated);
+  options.tried = 3;
+  const sim::SearchAnswer few = sim::search(base, space, options);
+  REQUIRE(few.tried.size() == 3);
+  for (std::size_t i = 0; i < few.tried.size(); ++i) {
+    CHECK(few.tried[i].value == all.tried[i].value);
+    CHECK(few.tried[i].bytes == all.tried[i].bytes);
+  }
+  CHECK(few.tried.front().value == few.best.front().value);
+  CHECK(few.tried.front().verdict == sim::Verdict::Fits);
 }
 
 TEST_CASE("What a search cannot do is one line", "[search]") {
