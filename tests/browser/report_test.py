@@ -132,7 +132,7 @@ class ReportTest(unittest.TestCase):
         browser.click("[data-status='bad input']")
         self.assertEqual(browser.value("document.querySelectorAll('#points tbody tr').length"), rows - bad)
 
-    plan_arguments = ("plan", "scenarios/llama3_8b_8_h100.yaml", "--vary", "micro=1,2", "--jobs", "1")
+    plan_arguments = ("plan", "scenarios/02_llama3_8b_8_h100.yaml", "--vary", "micro=1,2", "--jobs", "1")
 
     def test_a_search_has_its_answer_first_and_a_mark_for_every_layout_it_ran(self):
         self.open(make("plan.html", *self.plan_arguments, "--memory", "60GiB"))
@@ -168,7 +168,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(browser.value("paceline.timelines.length"), 0)
 
     def test_shared_links_show_how_full_they_are_over_the_step(self):
-        arguments = ("run", "scenarios/llama3_70b_64_h100.yaml", "--engine", "simgrid")
+        arguments = ("run", "scenarios/06_llama3_70b_64_h100.yaml", "--engine", "simgrid")
         ran = paceline(*arguments, "--json", "-")
         if ran.returncode == 3:
             self.skipTest("no SimGrid here")

@@ -83,7 +83,7 @@ Ran interrupted_plan(const std::string& then) {
       "d=$(mktemp -d) && cd $d || exit 9\n"
       "env --default-signal \"$PACELINE\" plan "
       "'" PACELINE_SOURCE
-      "/scenarios/gpt3_175b_64_a100.yaml' --space full --jobs 1 --json r.json "
+      "/scenarios/07_gpt3_175b_64_a100.yaml' --space full --jobs 1 --json r.json "
       ">out & pid=$!\n"
       "for i in $(seq 1000); do [ $(ls -A | wc -l) -gt 1 ] && break; sleep 0.02; done\n"
       "sleep 0.5; " +
