@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/message.hpp"
 #include "base/json.hpp"
+#include "base/message.hpp"
 #include "base/text.hpp"
 #include "models/money/provider.hpp"
 

@@ -28,7 +28,8 @@ void BM_predict(benchmark::State& state, const char* name) {
 }
 BENCHMARK_CAPTURE(BM_predict, gpt3_175b_tp8_pp8_v3_m64, "07_gpt3_175b_64_a100.yaml")
     ->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(BM_predict, gpt_1t_3072, "12_gpt_1t_3072_a100.yaml")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_predict, gpt_1t_3072, "12_gpt_1t_3072_a100.yaml")
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(BM_predict, llama3_8b_fsdp, "02_llama3_8b_8_h100.yaml")
     ->Unit(benchmark::kMicrosecond);
 
