@@ -96,16 +96,21 @@ void handle_interrupts() {
 enum class Speech { Normal, Quiet, Verbose };
 Speech speech = Speech::Normal;
 
+void speak(Speech how) {
+  if (speech != Speech::Normal && speech != how)
+    throw base::Error("--quiet and --verbose", "contradict each other", "leave one of them out");
+  speech = how;
+}
+
 /// --quiet and --verbose of every command.
 void add_speech(CLI::App& program) {
   for (CLI::App* command : program.get_subcommands({})) {
-    CLI::Option* quietly = command->add_flag_callback(
-        "--quiet", [] { speech = Speech::Quiet; },
+    command->add_flag_callback(
+        "--quiet", [] { speak(Speech::Quiet); },
         "print nothing but errors: files and the exit status are the answer");
-    CLI::Option* verbosely = command->add_flag_callback(
-        "--verbose", [] { speech = Speech::Verbose; },
+    command->add_flag_callback(
+        "--verbose", [] { speak(Speech::Verbose); },
         "also say on standard error what was read and how long it took");
-    verbosely->excludes(quietly);
   }
 }
 

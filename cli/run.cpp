@@ -41,6 +41,7 @@ struct RunOptions {
   std::string scenario;
   EngineChoice engine;
   std::vector<std::string> set;
+  std::optional<std::string> tokens;
   std::string json, trace, picture, report;
 };
 
@@ -95,7 +96,8 @@ sim::Prediction predict_with_progress(const models::Scenario& scenario,
   return sim::predict(scenario, options);
 }
 
-int run_scenario(const RunOptions& options) {
+int run_scenario(RunOptions options) {
+  if (options.tokens) options.set.push_back("run.tokens=" + *options.tokens);
   if (!options.report.empty()) reports::require_report_library();
   sim::PredictOptions predict = find_engine(options.engine);
   predict.inner = !options.trace.empty() || !options.report.empty();
@@ -119,6 +121,10 @@ void add_run(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App& run = add_command(program, "run", "predict one scenario", kRunHelp);
   add_scenario(run, options->scenario);
+  add_option(run, "--tokens", options->tokens,
+             "of the whole training: also days, energy and, with prices,\n"
+             "cost; the same as --set run.tokens=N",
+             {.value = "N"});
   add_set_option(run, options->set);
   add_engine_options(run, options->engine);
   add_json_option(run, options->json);

@@ -125,3 +125,17 @@ TEST_CASE("an answer says how closely transfers were simulated", "[cli]") {
     CHECK(ran.out.find("--engine simgrid --fidelity " + name + "\"") != std::string::npos);
   }
 }
+
+TEST_CASE("what a run to so many tokens costs is one flag", "[cli]") {
+  const std::string scenario = "'" PACELINE_SOURCE "/scenarios/02_llama3_8b_8_h100.yaml' ";
+  const Ran flag = run_program("run " + scenario +
+                               "--tokens 1e12 --set run.price=on-demand --set "
+                               "run.provider=aws --json -");
+  const Ran set = run_program("run " + scenario +
+                              "--set run.price=on-demand --set run.provider=aws "
+                              "--set run.tokens=1e12 --json -");
+  CHECK(flag.exit_code == 0);
+  CHECK(flag.out == set.out);
+  CHECK(flag.out.find("\"run_usd\"") != std::string::npos);
+  CHECK(run_program("run " + scenario + "--tokens -5").exit_code == 2);
+}

@@ -123,7 +123,7 @@ TEST_CASE("sweep: exit codes and messages", "[cli][sweep]") {
       {kLlama8b + " --over parallel.tp=1,2 --jobs 0", "--jobs"},
       {kLlama8b + " --over parallel.tp=1,2 --where 'tp/0 < 3'", "divides by 0"},
       {kLlama8b + " --over parallel.tp=1,2 --json ''", "--json: is empty"},
-      {kLlama8b + " --over parallel.tp=1,2 --quiet --verbose", "excludes"},
+      {kLlama8b + " --over parallel.tp=1,2 --quiet --verbose", "contradict"},
       {kLlama8b + " --over parallel.tp=1,2 --out x.txt", "neither in .csv nor in .jsonl"},
       {kLlama8b + " --over parallel.tp=1,2 --out /no/such/folder/x.csv", "/no/such/folder"},
       {kLlama8b + " --over parallel.tp=1,2 --resume /no/such.jsonl", "no such file"},
