@@ -99,13 +99,14 @@ sim::SlackClocks read_slack(base::Fields from) {
   return slack;
 }
 
-/// "slowing what waits: 1.2 kJ (3.4 %) saved, the step no longer; mean clocks 81 % to 100 %"
+/// "passes that wait run slower: 1.2 kJ (3.4 %) are saved, the step is no longer; ..."
 std::string slack_line(const sim::Energy& e) {
   const auto [low, high] = std::minmax_element(e.slack->clock.begin(), e.slack->clock.end());
-  return "passes that wait, slowed: " + joules(e.slack->saved.middle) + " of it (" +
-         base::format_percent(e.slack->saved.middle / e.step.middle) +
-         ") saved, the step no longer; mean clocks of rank classes " + base::format_percent(*low) +
-         " to " + base::format_percent(*high);
+  const double saved = e.slack->saved.middle;
+  return "passes that wait run slower: " + joules(saved) + " (" +
+         base::format_percent(saved / (e.step.middle + saved)) +
+         ") are saved, the step is no longer; mean clocks of rank classes " +
+         base::format_percent(*low) + " to " + base::format_percent(*high);
 }
 
 }  // namespace

@@ -90,6 +90,17 @@ PowerRange operator*(const PowerRange& range, double k) {
   return {range.low * k, range.middle * k, range.high * k};
 }
 
+/// Work as often as `work` says, and idle for the rest of the span.
+void fill_span(ClassSeconds& seconds, double whole, double work) {
+  double busy = 0;
+  for (std::size_t c = 0; c < seconds.size(); ++c) {
+    if (static_cast<PowerClass>(c) == PowerClass::Idle) continue;
+    seconds[c] *= work;
+    busy += seconds[c];
+  }
+  at(seconds, PowerClass::Idle) = std::max(0.0, whole - busy);
+}
+
 }  // namespace
 
 std::vector<ClassSeconds> class_seconds(const TaskGraph& graph, const Timeline& timeline,
@@ -119,15 +130,15 @@ std::vector<ClassSeconds> class_seconds(const TaskGraph& graph, const Timeline& 
 
 std::optional<Energy> energy_of(const models::Scenario& s, const TaskGraph& graph,
                                 const Timeline& timeline, const std::optional<SteadyState>& steady,
-                                double waits) {
+                                const EnergySpan& span) {
   for (const models::NodeGroup& group : s.cluster.groups) {
     if (!group.device.tdp) return std::nullopt;
   }
   const double from = steady ? steady->from : 0, to = steady ? steady->to : timeline.makespan;
   const double steps = steady ? steady->steps : 1;
   auto seconds = class_seconds(graph, timeline, from, to);
-  for (ClassSeconds& lane : seconds) at(lane, PowerClass::Idle) += waits * steps;
-  const double whole = to - from + waits * steps;
+  const double whole = span.seconds > 0 ? span.seconds * steps : to - from;
+  for (ClassSeconds& lane : seconds) fill_span(lane, whole, span.work);
   Energy energy;
   for (std::size_t lane = 0; lane < graph.lanes.size(); ++lane) {
     const Lane& ranks = graph.lanes[lane];

@@ -20,10 +20,16 @@ using ClassSeconds = std::array<double, models::kPowerClasses>;
 std::vector<ClassSeconds> class_seconds(const TaskGraph& graph, const Timeline& timeline,
                                         double from, double to);
 
-/// `waits`: seconds of a step beside the timeline in which nothing runs. Nothing where a device's
-/// TDP is unknown.
+/// What a step has beyond its timeline.
+struct EnergySpan {
+  double seconds = 0;  ///< of a step, waiting included; 0: as long as the timeline
+  double work = 1;     ///< kernels and transfers over those of the timeline
+};
+
+/// Nothing where a device's TDP is unknown.
 std::optional<Energy> energy_of(const models::Scenario& scenario, const TaskGraph& graph,
                                 const Timeline& timeline,
-                                const std::optional<SteadyState>& steady = {}, double waits = 0);
+                                const std::optional<SteadyState>& steady = {},
+                                const EnergySpan& span = {});
 
 }  // namespace paceline::sim

@@ -47,8 +47,7 @@ void add_money(const models::Scenario& s, Result& r) {
   money.hours_a_day = s.prices->hours.length();
   money.step = models::cost_of(*s.prices, usage);
   money.sources = s.prices->sources;
-  const double tokens =
-      static_cast<double>(s.batch.global) * static_cast<double>(s.batch.sequence) * workers;
+  const double tokens = r.tokens_per_s * r.step_time * workers;
   money.billion_tokens = money.step.total() / tokens * 1e9;
   if (r.outer) {
     if (usage.kwh) usage.kwh = r.outer->data_parallel_joules * workers / kJoulesPerKwh;

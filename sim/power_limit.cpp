@@ -35,30 +35,68 @@ double busy_watts(const Device& device, const ClassSeconds& seconds) {
 
 }  // namespace
 
+namespace {
+
+/// By node group: what its rank class that draws most does while it is busy, at the clocks set.
+std::vector<ClassSeconds> busiest(const models::Scenario& s) {
+  const Prediction p = predict(s);
+  const auto seconds = class_seconds(p.graph, p.timeline, 0, p.timeline.makespan);
+  std::vector<ClassSeconds> most(s.cluster.groups.size(), ClassSeconds{});
+  for (std::size_t lane = 0; lane < p.graph.lanes.size(); ++lane) {
+    const Device& device = device_of(s, p.graph.lanes[lane]);
+    ClassSeconds& of = most[s.cluster.place_of(p.graph.lanes[lane].representative).group];
+    if (busy_watts(device, seconds[lane]) > busy_watts(device, of)) of = seconds[lane];
+  }
+  return most;
+}
+
+/// The highest clock at which that draws the cap at most; matrix kernels take the longer the lower
+/// it is.
+double clock_at_cap(Device device, const ClassSeconds& seconds, double cap) {
+  const double now = device.clock;
+  const auto watts = [&](double clock) {
+    ClassSeconds at = seconds;
+    at[static_cast<std::size_t>(PowerClass::Matrix)] *= now / clock;
+    device.clock = clock;
+    return busy_watts(device, at);
+  };
+  constexpr double kLowest = 0.05;
+  double low = kLowest, high = 1;
+  if (watts(high) <= cap) return high;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2;
+    (watts(middle) <= cap ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
 models::Scenario under_power_cap(const models::Scenario& scenario) {
   models::Scenario capped = scenario;
   const double cap = scenario.power->cap->value;
-  capped.power->cap.reset();
-  PredictOptions options;
-  options.energy = false;
-  const Prediction plain = predict(capped, options);
-  const auto seconds = class_seconds(plain.graph, plain.timeline, 0, plain.timeline.makespan);
-  std::vector<double> highest(scenario.cluster.groups.size(), 0.0);
-  for (std::size_t lane = 0; lane < plain.graph.lanes.size(); ++lane) {
-    const int rank = plain.graph.lanes[lane].representative;
-    double& most = highest[scenario.cluster.place_of(rank).group];
-    most = std::max(most, busy_watts(device_of(scenario, plain.graph.lanes[lane]), seconds[lane]));
+  capped.power.reset();
+  constexpr int kRounds = 3;  // what a step does at a clock differs a little from what was assumed
+  std::vector<double> free;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::vector<ClassSeconds> most = busiest(capped);
+    for (std::size_t g = 0; g < most.size(); ++g) {
+      Device& device = capped.cluster.groups[g].device;
+      if (round == 0) free.push_back(busy_watts(device, most[g]));
+      device.clock = clock_at_cap(device, most[g], cap);
+    }
   }
-  for (std::size_t g = 0; g < highest.size(); ++g) {
-    Device& device = capped.cluster.groups[g].device;
-    if (highest[g] <= 0) continue;
-    device.clock = models::clock_under_cap(device.tdp->value, highest[g], cap);
+  for (std::size_t g = 0; g < free.size(); ++g) {
+    const Device& device = capped.cluster.groups[g].device;
+    if (free[g] <= 0) continue;
     capped.assumptions.push_back(
         "under " + base::format_fixed(cap, 0) + " W " + device.name + " runs at " +
         base::format_percent(device.clock) + " of its clock (it draws " +
-        base::format_fixed(highest[g], 0) +
+        base::format_fixed(free[g], 0) +
         " W while busy; law of caps measured on V100 to RTX 6000, nothing newer)");
   }
+  capped.power = scenario.power;
+  capped.power->cap.reset();
   return capped;
 }
 
@@ -150,6 +188,7 @@ SlackClocks slack_clocks(const models::Scenario& s, const TaskGraph& graph,
   }
   SlackClocks result;
   std::vector<double> weighted(graph.lanes.size(), 0.0), time(graph.lanes.size(), 0.0);
+  result.joules.assign(graph.lanes.size(), 0.0);
   for (TaskId t = 0; t < clock.size(); ++t) {
     const Task& task = graph.tasks[t];
     if (!may_slow(task)) continue;
@@ -160,6 +199,7 @@ SlackClocks slack_clocks(const models::Scenario& s, const TaskGraph& graph,
     weighted[task.lane] += task.seconds * (worth ? clock[t] : 1);
     time[task.lane] += task.seconds;
     if (!worth) continue;
+    result.joules[task.lane] += saved.middle;
     const auto members = static_cast<double>(lane.members);
     result.saved.low += members * saved.low;
     result.saved.middle += members * saved.middle;
@@ -168,6 +208,17 @@ SlackClocks slack_clocks(const models::Scenario& s, const TaskGraph& graph,
   for (std::size_t lane = 0; lane < time.size(); ++lane)
     result.clock.push_back(time[lane] > 0 ? weighted[lane] / time[lane] : 1);
   return result;
+}
+
+void take_slack(SlackClocks slack, double step_seconds, Energy& e) {
+  for (PowerRange* sum : {&e.step, &e.by_class[static_cast<std::size_t>(PowerClass::Matrix)]}) {
+    sum->low -= slack.saved.low;
+    sum->middle -= slack.saved.middle;
+    sum->high -= slack.saved.high;
+  }
+  for (std::size_t lane = 0; lane < e.watts.size(); ++lane)
+    e.watts[lane] -= slack.joules[lane] / step_seconds;
+  e.slack = std::move(slack);
 }
 
 }  // namespace paceline::sim

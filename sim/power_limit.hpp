@@ -6,9 +6,9 @@
 /// Power caps, and clocks that cost no time.
 namespace paceline::sim {
 
-/// `power.cap` turned into a clock for each node group: the step is predicted without it once, and
-/// the rank class of the group that draws most while its devices are busy gets the highest clock at
-/// which that mean is the cap. The choice is added to the assumptions.
+/// `power.cap` turned into a clock for each node group: the highest at which the rank class that
+/// draws most has the cap as its mean power while it is busy, found over three predictions. The
+/// choice is added to the assumptions.
 models::Scenario under_power_cap(const models::Scenario& scenario);
 
 /// A clock for every pass, as low as leaves the step its length, as Perseus has them (Chung et al.,
@@ -18,5 +18,8 @@ models::Scenario under_power_cap(const models::Scenario& scenario);
 /// The engine confirms the length of the step.
 SlackClocks slack_clocks(const models::Scenario& scenario, const TaskGraph& graph,
                          const EngineOptions& engine);
+
+/// Takes what is saved off the energy of a step that long.
+void take_slack(SlackClocks slack, double step_seconds, Energy& energy);
 
 }  // namespace paceline::sim

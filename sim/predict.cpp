@@ -8,6 +8,7 @@
 #include "sim/choose_memory.hpp"
 #include "sim/documents.hpp"
 #include "sim/energy.hpp"
+#include "sim/engine/graph_order.hpp"
 #include "sim/engine/reference.hpp"
 #include "sim/engine/simgrid.hpp"
 #include "sim/foreign.hpp"
@@ -90,6 +91,34 @@ void note_groups(Prediction& p, const models::Scenario& scenario) {
     if (std::find(said.begin(), said.end(), warning) == said.end())
       said.push_back(std::move(warning));
   }
+}
+
+}  // namespace
+
+namespace {
+
+/// Of the step as it is told: with samples less work than the timeline's, with documents and
+/// workers that exchange time in which all wait.
+void add_energy(const models::Scenario& scenario, Prediction& p,
+                const std::optional<SteadyState>& steady, EnergySpan span) {
+  std::optional<OuterResult>& outer = p.result.outer;
+  if (outer) {
+    span.work *= outer->utilisation * outer->step_seconds / span.seconds;
+    span.seconds = outer->step_seconds;
+  }
+  p.result.energy = energy_of(scenario, p.graph, p.timeline, steady, span);
+  if (!outer || !p.result.energy) return;
+  span.seconds = outer->data_parallel_step_seconds;
+  outer->data_parallel_joules = energy_of(scenario, p.graph, p.timeline, steady, span)->step.middle;
+}
+
+/// Who looks into the order of dependencies needs steps that are added one after another.
+void require_ordered(const models::Scenario& scenario, const TaskGraph& graph, const char* key) {
+  if (!inspect(graph).ordered)
+    throw base::Error(models::where(scenario, key),
+                      "steps without a norm barrier overlap in this schedule, and times that vary "
+                      "are not combined with that",
+                      "optimizer.norm_barrier: true, or another schedule");
 }
 
 }  // namespace
@@ -184,6 +213,7 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
     note_peaks(p);
   }
   if (scenario.jitter) {
+    require_ordered(scenario, p.graph, "jitter");
     StepTime period;
     if (repeats(scenario)) {
       period = [&](const TaskGraph& graph, const Timeline& timeline) {
@@ -195,22 +225,17 @@ Prediction predict(const models::Scenario& scenario, const PredictOptions& optio
                                             options.threads, options.repetitions_begun),
                         scenario.jitter->seed);
   }
+  const double flops = p.result.model_flops;
+  if (scenario.batch.documents) require_ordered(scenario, p.graph, "batch.documents");
   if (scenario.batch.documents) sample_documents(scenario, options, engine, p);
   if (scenario.batch.samples) take_samples(scenario, p);
   p.result.engine = kEngines[static_cast<std::size_t>(options.engine)].name;
   if (scenario.outer) add_outer(scenario, p);
   if (options.energy) {
-    const auto with_waits = [&](double waits) {
-      return energy_of(scenario, p.graph, p.timeline, steady(p.timeline), waits);
-    };
-    auto& outer = p.result.outer;
-    p.result.energy = with_waits(outer ? outer->exposed_seconds / outer->inner_steps : 0);
+    EnergySpan span{p.result.step_time, flops > 0 ? p.result.model_flops / flops : 1};
+    add_energy(scenario, p, steady(p.timeline), span);
     if (p.result.energy && scenario.power && scenario.power->slack)
-      p.result.energy->slack = slack_clocks(scenario, p.graph, engine);
-    if (outer && p.result.energy) {
-      const double waits = outer->data_parallel_step_seconds - p.result.step_time;
-      outer->data_parallel_joules = with_waits(std::max(0.0, waits))->step.middle;
-    }
+      take_slack(slack_clocks(scenario, p.graph, engine), p.result.step_time, *p.result.energy);
   }
   add_money(scenario, p.result);
   add_outlook(scenario, p.plan, p.result);

@@ -78,6 +78,7 @@ struct ForeignDone {
 /// What clocks that leave the step its length save.
 struct SlackClocks {
   std::vector<double> clock;   ///< by lane: mean share of the highest, over its passes
+  std::vector<double> joules;  ///< by lane: saved by one device
   models::PowerRange saved{};  ///< J of a step, of all devices
 };
 
@@ -85,8 +86,9 @@ struct Energy {
   models::PowerRange step{};                                         ///< devices and hosts
   models::PowerRange host{};                                         ///< of it, the hosts
   std::array<models::PowerRange, models::kPowerClasses> by_class{};  ///< of it, devices
-  std::vector<double> watts;         ///< by lane: mean power of one of its devices
-  std::optional<SlackClocks> slack;  ///< where the scenario asks; not in the numbers above
+  std::vector<double> watts;  ///< by lane: mean power of one of its devices
+  std::optional<SlackClocks>
+      slack;  ///< where the scenario asks: what the numbers above are lower by
 };
 
 /// USD. Carbon in kg, of energy with the building's share.

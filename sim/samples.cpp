@@ -279,8 +279,8 @@ void take_samples(const Scenario& s, Prediction& p) {
           100 * sampled.tokens /
               (static_cast<double>(s.batch.global) * static_cast<double>(s.batch.sequence)),
           1) +
-      " % of the tokens of as many of batch.sequence; memory, traffic and energy are those of a "
-      "step of the longest, on cp ranks each");
+      " % of the tokens of as many of batch.sequence; memory and traffic are those of a step of "
+      "the longest, on cp ranks each; energy has their share of its work");
 }
 
 }  // namespace paceline::sim

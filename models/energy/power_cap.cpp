@@ -45,10 +45,6 @@ double power_at_clock(double tdp, double busy, double clock) {
   return power_at(device, busy, clock);
 }
 
-double clock_under_cap(double tdp, double busy, double cap) {
-  return clock_under(of_tdp(tdp), busy, cap);
-}
-
 double stretch_at_clock(double clock_bound, double clock) {
   return corner(1 - clock_bound, clock_bound / clock) / corner(1 - clock_bound, clock_bound);
 }

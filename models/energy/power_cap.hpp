@@ -21,8 +21,6 @@ inline constexpr ClockPower kClockShares{0.276, 0.743, 0.162};
 
 /// Power at a clock of kernels that draw `busy` W at the highest one, on a device of this TDP.
 double power_at_clock(double tdp, double busy, double clock);
-/// The highest clock at which they draw at most the cap.
-double clock_under_cap(double tdp, double busy, double cap);
 /// Time of kernels over that at the highest clock; `clock_bound`: their share that follows it.
 double stretch_at_clock(double clock_bound, double clock);
 

@@ -20,6 +20,7 @@ std::array<double, 2> read_hours(base::Fields& fields) {
   std::array<double, 2> hours{};
   for (std::size_t i = 0; i < 2; ++i)
     hours[i] = base::parse_number(items[i].text, fields.where(items[i], "hours"), 0, kHoursOfDay);
+  if (hours[0] == kHoursOfDay) hours[0] = 0;
   if (hours[0] == hours[1]) fields.fail("hours", "is no time", kExample);
   return hours;
 }

@@ -48,7 +48,7 @@ TEST_CASE("a cap costs time, and energy falls while the voltage can") {
     CHECK(device < joules);
     double mean = 0;
     for (const double w : capped.energy->watts) mean = std::max(mean, w);
-    CHECK(mean <= std::stod(cap));
+    CHECK(mean <= std::stod(cap) * (1 + 1e-6));
     seconds = capped.step_time;
     joules = device;
   }
@@ -73,7 +73,7 @@ TEST_CASE("slack is slowed where there is some, and the step stays as long") {
   REQUIRE(uneven.energy->slack);
   const sim::SlackClocks& slack = *uneven.energy->slack;
   CHECK(uneven.step_time == bare.step_time);
-  CHECK(uneven.energy->step.middle == bare.energy->step.middle);
+  CHECK(uneven.energy->step.middle == Approx(bare.energy->step.middle - slack.saved.middle));
   CHECK(slack.saved.middle > 0.01 * bare.energy->step.middle);
   REQUIRE(slack.clock.size() == 4);
   CHECK(slack.clock[0] < 0.95);  // 2 layers beside 6

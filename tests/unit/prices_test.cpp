@@ -81,6 +81,7 @@ TEST_CASE("electricity by hours costs the mean of the hours in which the run wor
   using Catch::Contains;
   CHECK_THROWS_WITH(prices_of("run: {hours: [22, 6]}"), Contains("without prices"));
   CHECK_THROWS_WITH(prices_of("run: {price: owned, hours: [7, 7]}\n" + day), Contains("no time"));
+  CHECK_THROWS_WITH(prices_of("run: {price: owned, hours: [24, 0]}\n" + day), Contains("no time"));
   CHECK_THROWS_WITH(prices_of("run: {price: owned, hours: [7]}\n" + day), Contains("1 numbers"));
   CHECK_THROWS_WITH(prices_of("run: {price: owned, hours: [7, 25]}\n" + day), Contains("25"));
   CHECK_THROWS_WITH(prices_of("prices: {electricity: [{hours: [0, 20], price: 0.1 USD/kWh}]}"),
