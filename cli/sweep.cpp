@@ -301,6 +301,7 @@ int run_sweep(const SweepOptions& options) {
                          [&](const auto& row) { return row.status == status; });
   };
   if (count(reports::PointStatus::Fits) > 0) return kDone;
+  if (!options.part.empty()) return kDone;  // the whole has an answer, a part has rows
   const auto bad = count(reports::PointStatus::BadInput);
   return bad == static_cast<std::ptrdiff_t>(report.rows.size()) ? kBadInput : kAnswerIsNo;
 }
@@ -327,7 +328,7 @@ void add_sweep(CLI::App& program, int& exit_code) {
   add_option(sweep, "--seed", options->seed, "of --sample; default 1", {.value = "N"});
   add_option(sweep, "--pareto", options->pareto,
              "front of two or three of time, cost, energy, memory,\n"
-             "traffic; default time,memory",
+             "traffic, run-time, run-cost; default time,memory",
              {.value = "A,B[,C]"});
   add_set_option(sweep, options->set);
   add_engine_options(sweep, options->engine);

@@ -56,6 +56,13 @@ void fill_row(SweepRow& row, const sim::Prediction& prediction) {
   if (result.energy) row.step_j = result.energy->step.middle;
   if (result.money && result.money->billion_tokens > 0)
     row.billion_tokens_usd = result.money->billion_tokens;
+  if (result.run_seconds > 0) row.run_s = result.run_seconds;
+  if (result.money && result.money->run > 0) row.run_usd = result.money->run;
+  if (result.outlook) {
+    row.goodput = result.outlook->goodput.value;
+    row.run_s = result.outlook->run_seconds.value;
+    if (result.outlook->run_money) row.run_usd = result.outlook->run_money->value;
+  }
   if (const sim::MemoryPeak* peak = fullest(result)) {
     row.reserved_bytes = peak->reserved_bytes;
     row.capacity_bytes = peak->capacity_bytes;

@@ -40,6 +40,9 @@ struct SweepRow {
   double traffic_bytes = 0;                       ///< sent by all ranks in a step
   std::optional<double> step_j;                   ///< devices and hosts; where power is known
   std::optional<double> billion_tokens_usd;       ///< where there are prices
+  /// Of the whole run, with failures where the scenario has them; where run.tokens is given.
+  std::optional<double> run_s, run_usd;
+  std::optional<double> goodput;  ///< where the scenario has failures
   bool computed() const { return status <= PointStatus::DoesNotFit; }
 };
 

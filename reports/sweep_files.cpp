@@ -65,6 +65,9 @@ void write_row(JsonWriter& json, const SweepHeader& header, const SweepRow& row)
     json.field("traffic_bytes", row.traffic_bytes);
     if (row.step_j) json.field("step_j", *row.step_j);
     if (row.billion_tokens_usd) json.field("billion_tokens_usd", *row.billion_tokens_usd);
+    if (row.run_s) json.field("run_s", *row.run_s);
+    if (row.run_usd) json.field("run_usd", *row.run_usd);
+    if (row.goodput) json.field("goodput", *row.goodput);
   }
   if (!row.warnings.empty()) text_line(json, "warnings", row.warnings);
   json.end_object();
@@ -123,8 +126,13 @@ SweepRow read_numbers(base::Fields& fields) {
     row.capacity_bytes = fields.number("capacity_bytes", 0, kMost);
     row.traffic_bytes = fields.number("traffic_bytes", 0, kMost);
     if (fields.has("step_j")) row.step_j = fields.number("step_j", 0, kMost);
-    if (fields.has("billion_tokens_usd"))
-      row.billion_tokens_usd = fields.number("billion_tokens_usd", 0, kMost);
+    const auto optional = [&](const char* key, std::optional<double>& to) {
+      if (fields.has(key)) to = fields.number(key, 0, kMost);
+    };
+    optional("billion_tokens_usd", row.billion_tokens_usd);
+    optional("run_s", row.run_s);
+    optional("run_usd", row.run_usd);
+    optional("goodput", row.goodput);
   }
   return row;
 }
@@ -178,16 +186,17 @@ std::string joined(const std::vector<std::string>& items) {
 
 constexpr std::string_view kCsvColumns =
     "status,pareto,step_time_s,tokens_per_s,mfu,hfu,reserved_bytes,capacity_bytes,"
-    "traffic_bytes,step_j,billion_tokens_usd,devices,scenario_hash,stack_name,profiles,reason";
+    "traffic_bytes,step_j,billion_tokens_usd,run_s,run_usd,goodput,devices,scenario_hash,stack_"
+    "name,profiles,reason";
 
 std::string csv_line(const SweepRow& row, bool pareto) {
   std::string line = std::to_string(row.point);
   for (const std::string& value : row.values) line += "," + csv_cell(value);
   line += "," + std::string(to_text(row.status)) + (pareto ? ",1" : ",0");
-  const std::array<std::optional<double>, 9> numbers{
-      row.step_time,     row.tokens_per_s,   row.mfu,
-      row.hfu,           row.reserved_bytes, row.capacity_bytes,
-      row.traffic_bytes, row.step_j,         row.billion_tokens_usd};
+  const std::array<std::optional<double>, 12> numbers{
+      row.step_time,          row.tokens_per_s,   row.mfu,           row.hfu,
+      row.reserved_bytes,     row.capacity_bytes, row.traffic_bytes, row.step_j,
+      row.billion_tokens_usd, row.run_s,          row.run_usd,       row.goodput};
   for (const std::optional<double> number : numbers) {
     line += "," + (row.computed() && number ? base::shortest(*number) : std::string());
   }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostObjectives = 3;
 using Scores = std::array<double, kMostObjectives>;
 
-constexpr std::array<Objective, 5> kObjectives{{
+constexpr std::array<Objective, 7> kObjectives{{
     {"time", "step_time_s", [](const SweepRow& r) { return std::optional<double>(r.step_time); }},
     {"cost", "billion_tokens_usd", [](const SweepRow& r) { return r.billion_tokens_usd; }},
     {"energy", "step_j", [](const SweepRow& r) { return r.step_j; }},
@@ -21,6 +21,8 @@ constexpr std::array<Objective, 5> kObjectives{{
      [](const SweepRow& r) { return std::optional<double>(r.reserved_bytes); }},
     {"traffic", "traffic_bytes",
      [](const SweepRow& r) { return std::optional<double>(r.traffic_bytes); }},
+    {"run-time", "run_s", [](const SweepRow& r) { return r.run_s; }},
+    {"run-cost", "run_usd", [](const SweepRow& r) { return r.run_usd; }},
 }};
 
 const Objective& objective(const std::string& name) {

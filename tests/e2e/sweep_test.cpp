@@ -191,3 +191,17 @@ TEST_CASE("sweep: parts of an array put together are the whole", "[cli][sweep]")
     CHECK_THAT(bad.err, Contains("--part"));
   }
 }
+
+TEST_CASE("sweep: rows know the run, with what breaks", "[cli][sweep]") {
+  const Ran ran = run_program(
+      "sweep " + kLlama8b +
+      " --over parallel.zero=2,3 --set run.tokens=1e11 --set "
+      "'prices={device_hour: 2 USD/h}' --set 'failures={node_mtbf: 1000 h, restart: 1 h, "
+      "checkpoints: {storage: 10 GB/s}, runs: 20}' --pareto run-time,run-cost --json -");
+  REQUIRE(ran.exit_code == 0);
+  CHECK_THAT(ran.out, Contains("\"goodput\": 0.9") && Contains("\"run_usd\": ") &&
+                          Contains("\"pareto_of\": [\"run_s\", \"run_usd\"]"));
+  const Ran bare = run_program("sweep " + kLlama8b + " --over parallel.zero=2,3 --json -");
+  CHECK(bare.out.find("goodput") == std::string::npos);
+  CHECK(bare.out.find("run_s") == std::string::npos);
+}
