@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/text.hpp"
+#include "models/scenario/failures.hpp"
 #include "reports/names.hpp"
 
 namespace paceline::reports {
@@ -186,6 +187,13 @@ std::string shares(const sim::RunOutlook& o) {
   return text;
 }
 
+/// Why more of the pace can be left than of the nodes.
+bool cuts_anew(const sim::RunOutlook& o) {
+  for (const models::RecoveryPolicy& policy : models::recovery_policies())
+    if (policy.name == o.recovery) return policy.traits.migrates;
+  return false;
+}
+
 }  // namespace
 
 std::string run_bar(const sim::RunOutlook& o, const TextStyle& style) {
@@ -201,7 +209,8 @@ std::string run_bar(const sim::RunOutlook& o, const TextStyle& style) {
   return text;
 }
 
-std::vector<std::string> outlook_lines(const sim::RunOutlook& o, const TextStyle& style) {
+std::vector<std::string> outlook_lines(const sim::RunOutlook& o, const TextStyle& style,
+                                       double hours_a_day) {
   const auto percent = [](double x) { return base::format_percent(x); };
   const auto usd = [](double x) {
     return x < 1e4 ? base::format_fixed(x, 0) : base::format_count(x);
@@ -213,6 +222,11 @@ std::vector<std::string> outlook_lines(const sim::RunOutlook& o, const TextStyle
   lines.push_back(first);
   lines.push_back("the run takes " + between(o.run_seconds, long_time));
   if (o.run_money) lines.back() += " and costs " + between(*o.run_money, usd) + " USD";
+  if (hours_a_day < 24)
+    lines.push_back(
+        "working " + base::shortest(hours_a_day) + " hours a day: " +
+        between(o.run_seconds, [&](double x) { return long_time(x * 24 / hours_a_day); }) +
+        " by the calendar, if nothing breaks in the other hours");
   if (const std::string parts = shares(o); !parts.empty()) lines.push_back("lost to " + parts);
   std::string stops = o.mtbf > 0 ? "fails every " + long_time(o.mtbf) + "; every "
                                  : "nothing stops the job; every ";
@@ -221,7 +235,8 @@ std::vector<std::string> outlook_lines(const sim::RunOutlook& o, const TextStyle
                   base::format_seconds(base::Seconds(o.blocking)));
   if (o.one_lost)
     lines.push_back("recovery " + o.recovery + ": without one node " +
-                    base::format_percent(o.one_lost->pace) + " of the tokens a second, after " +
+                    base::format_percent(o.one_lost->pace) + " of the tokens a second" +
+                    (cuts_anew(o) ? ", layers cut anew where that is faster" : "") + ", after " +
                     base::format_seconds(base::Seconds(o.one_lost->regroup)));
   lines.push_back("one run  " + run_bar(o, style));
   return lines;

@@ -14,7 +14,9 @@ namespace paceline::reports {
 
 void write_outlook(base::JsonWriter& json, const sim::RunOutlook& outlook);
 sim::RunOutlook read_outlook(base::Fields from);
-std::vector<std::string> outlook_lines(const sim::RunOutlook& outlook, const TextStyle& style = {});
+/// `hours_a_day` in which the run works: below 24 it says how long it takes by the calendar.
+std::vector<std::string> outlook_lines(const sim::RunOutlook& outlook, const TextStyle& style = {},
+                                       double hours_a_day = 24);
 
 /// The sampled run, each character as high as the share of its time that is work: eighths of a
 /// block, or without block characters ninths, 9 for all of it.

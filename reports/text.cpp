@@ -356,7 +356,10 @@ std::string to_text(const Answer& answer, const TextStyle& style) {
   labelled_lines(lines, "Energy", energy_lines(answer.result), style);
   labelled_lines(lines, "Cost", cost_lines(answer.result), style);
   if (answer.result.outlook)
-    labelled_lines(lines, "Failures", outlook_lines(*answer.result.outlook, style), style);
+    labelled_lines(lines, "Failures",
+                   outlook_lines(*answer.result.outlook, style,
+                                 answer.result.money ? answer.result.money->hours_a_day : 24),
+                   style);
   if (answer.result.foreign)
     labelled(lines, "Foreign", foreign_text(*answer.result.foreign), style);
   if (answer.result.staleness)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 
 #include "models/hardware/site_layout.hpp"
@@ -38,11 +39,18 @@ struct Processes {
   std::array<int, kKinds> of_kind{-1, -1, -1, -1, -1, -1, -1};  ///< process by FailureKind
   int link_down = -1;  ///< a link that stays away longer than the job waits
 
+  const Scenario& scenario;
+
   int add(FailureKind kind, double mtbf, double parts, FailureProcess p) {
+    p.where = place_of(kind);
     p.traced = mtbf <= 0;
     p.mtbf = p.traced ? 0 : mtbf / std::max(parts, 1.0);
     all.push_back(std::move(p));
     return of_kind[static_cast<std::size_t>(kind)] = static_cast<int>(all.size()) - 1;
+  }
+  std::string place_of(FailureKind kind) const {
+    const std::string_view rest = kind == FailureKind::Spot ? "" : "_mtbf";
+    return where(scenario, "failures." + std::string(to_text(kind)) + std::string(rest));
   }
 };
 
@@ -86,6 +94,7 @@ void add_links(const Scenario& s, int nodes, Processes& out) {
   out.link_down = static_cast<int>(out.all.size());
   down.traced = patient || f.link_mtbf <= 0;
   down.mtbf = down.traced ? 0 : f.link_mtbf / links;
+  down.where = out.place_of(FailureKind::Link);
   out.all.push_back(down);
 }
 
@@ -151,16 +160,31 @@ std::vector<TracedFailure> traced_failures(const Scenario& s, const Processes& p
   return out;
 }
 
-/// Times of independent processes that stop the job: rates add up, those of a trace over its
-/// length. 0: nothing stops it.
+/// What of the trace stops the job within its work: a node that is away does not fail.
+int traced_stops(const RunSetting& setting) {
+  std::map<int, double> away;  // until when, by node
+  int stops = 0;
+  for (const TracedFailure& t : setting.trace) {
+    const FailureProcess& f = setting.failures[t.process];
+    if (t.at >= setting.work) break;
+    if (f.strike != Strike::Stop) continue;
+    if (f.takes == Takes::Node && t.part >= 0) {
+      double& until = away[t.part];
+      if (t.part >= setting.fleet.nodes || (setting.fleet.spares == 0 && t.at < until)) continue;
+      until = t.at + t.lasts;
+    }
+    ++stops;
+  }
+  return stops;
+}
+
+/// Times of independent processes that stop the job: rates add up, those of a trace over the run.
+/// 0: nothing stops it.
 double joint_mtbf(const RunSetting& setting) {
   double rate = 0;
   for (const FailureProcess& f : setting.failures)
     if (f.strike == Strike::Stop && !f.traced) rate += 1 / f.mtbf;
-  double stops = 0;
-  for (const TracedFailure& t : setting.trace)
-    stops += setting.failures[t.process].strike == Strike::Stop ? 1 : 0;
-  if (stops > 0 && setting.trace.back().at > 0) rate += stops / setting.trace.back().at;
+  rate += traced_stops(setting) / setting.work;
   return rate > 0 ? 1 / rate : 0;
 }
 
@@ -226,7 +250,7 @@ RunSetting setting_of(const Scenario& s, int nodes, const std::shared_ptr<Degrad
   setting.fleet.sites = nodes_by_site(s, nodes);
   setting.fleet.spares = f.spares;
   setting.fleet.step = r.step_time;
-  Processes processes;
+  Processes processes{.scenario = s};
   add_breaking(s, nodes, processes);
   add_links(s, nodes, processes);
   add_sites(s, setting.fleet.sites.size(), processes);
@@ -239,8 +263,29 @@ RunSetting setting_of(const Scenario& s, int nodes, const std::shared_ptr<Degrad
   return setting;
 }
 
-void note_assumptions(const FailureSettings& f, const RunOutlook& out, Result& r) {
+void note_assumptions(const Scenario& s, const RunOutlook& out, Result& r) {
+  const FailureSettings& f = *s.failures;
   const models::RecoveryTraits& traits = f.recovery->traits;
+  const bool sites = f.site_mtbf > 0 || is_traced(f, FailureKind::Site);
+  if (f.mode == models::CheckpointMode::Memory)
+    r.assumptions.push_back(
+        used_nodes(s) == 1
+            ? "failures.checkpoints.mode: memory: the host outlives what fails"
+            : "failures.checkpoints.mode: memory: every node's part is in the memory of another "
+              "node" +
+                  std::string(sites ? " of another site" : "") +
+                  " too (Gemini, SOSP 2023), and never is all of it lost at once");
+  if (traits.migrates && s.parallel.pp > 1)
+    r.assumptions.push_back(
+        "failures.recovery " + std::string(f.recovery->name) +
+        ": without a node layers are cut anew by what stages take, with embedding and head, where "
+        "that is faster; a whole job's own cut may be worse, so that more of its pace is left than "
+        "of its nodes");
+  if (traits.depends == models::LostMatters::Replicas && s.parallel.shard > 1)
+    r.assumptions.push_back("failures.recovery " + std::string(f.recovery->name) + ": " +
+                            std::to_string(s.parallel.shard) +
+                            " replicas share one set of shards (parallel.shard): they are dropped "
+                            "together");
   if (traits.goes_on && f.edit == traits.edit)
     r.assumptions.push_back(
         "failures.recovery.edit: communicators know who is left after " +
@@ -270,7 +315,7 @@ void add_outlook(const Scenario& s, const models::Plan& plan, Result& r) {
   if (f.recovery->traits.goes_on) out.one_lost = steps->one_lost(nodes);
   take_estimates(setting, estimate_runs(setting, f.runs, f.seed), r, out);
   keep_sample(sample_run(setting, f.seed, true), out);
-  note_assumptions(f, out, r);
+  note_assumptions(s, out, r);
   r.outlook = std::move(out);
 }
 

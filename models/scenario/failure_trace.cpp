@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "models/scenario/failure_trace.hpp"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -6,7 +8,6 @@
 #include "base/message.hpp"
 #include "models/hardware/device.hpp"
 #include "models/scenario/csv.hpp"
-#include "models/scenario/failures.hpp"
 
 namespace paceline::models {
 namespace {
@@ -81,16 +82,25 @@ std::array<std::size_t, 4> columns_of(const Table& table) {
 
 /// Refuses what happens before, or to a part that is still away.
 struct Order {
+  const Cluster& cluster;
   double last = 0;
   std::map<std::pair<FailureKind, int>, double> away{};  ///< until when
+  /// Devices and spot nodes are away with their node.
+  std::pair<FailureKind, int> what(const FailureEvent& event) const {
+    if (event.kind == FailureKind::Device)
+      return {FailureKind::Node, cluster.place_of(event.part).node};
+    return {event.kind == FailureKind::Spot ? FailureKind::Node : event.kind, event.part};
+  }
 
   void check(const Table& table, const Cell& time, const Cell& part, const FailureEvent& event) {
     if (event.at < last)
       throw base::Error(table.where(time), "the clock goes backwards", "rows in order of time");
     last = event.at;
-    double& until = away[{event.kind, event.part}];
+    double& until = away[what(event)];
     if (event.at < until)
-      throw base::Error(table.where(part), "fails while it is still away",
+      throw base::Error(table.where(part),
+                        event.kind == FailureKind::Device ? "fails while its node is still away"
+                                                          : "fails while it is still away",
                         "a later time, or a shorter duration above");
     until = event.at + std::max(event.duration, 0.0);
   }
@@ -103,6 +113,11 @@ std::string_view to_text(FailureKind kind) {
 }
 
 std::vector<FailureEvent> read_failure_trace(const std::string& path, const Cluster& cluster) {
+  return read_failure_trace(path, cluster, {});
+}
+
+std::vector<FailureEvent> read_failure_trace(const std::string& path, const Cluster& cluster,
+                                             const MissingKeys& missing) {
   const Table table = parse_csv(base::read_file(path, kMostTraceBytes), base::one_line(path));
   const auto [time, kind, part, duration] = columns_of(table);
   if (table.rows.empty())
@@ -111,12 +126,17 @@ std::vector<FailureEvent> read_failure_trace(const std::string& path, const Clus
     throw base::Error(table.where(table.rows[kMostEvents].front()), "too many failures",
                       std::to_string(kMostEvents) + " at most");
   std::vector<FailureEvent> events;
-  Order order;
+  Order order{.cluster = cluster};
   for (const std::vector<Cell>& row : table.rows) {
     FailureEvent event;
     event.at = base::parse_seconds(row[time].text, table.where(row[time])).value;
     event.kind = kind_of(table, row[kind]);
     event.part = part_of(table, row[part], event.kind, cluster);
+    if (const std::string_view key = missing[static_cast<std::size_t>(event.kind)]; !key.empty())
+      throw base::Error(
+          table.where(row[kind]),
+          "the scenario does not say failures." + std::string(key) + ", which this kind needs",
+          "failures." + std::string(key) + ", or another kind");
     if (!row[duration].text.empty()) {
       event.duration = base::parse_seconds(row[duration].text, table.where(row[duration])).value;
       if (event.kind == FailureKind::Job)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/scenario/failures.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -8,6 +9,7 @@
 #include "base/table.hpp"
 #include "models/hardware/device.hpp"
 #include "models/hardware/site_layout.hpp"
+#include "models/scenario/failure_trace.hpp"
 #include "models/scenario/scenario.hpp"
 
 namespace paceline::models {
@@ -175,10 +177,35 @@ void read_failures_trace(base::Fields& fields, const FailurePlaces& places, Fail
   const std::filesystem::path file(fields.text("trace"));
   const std::string path = (file.is_absolute() ? file : places.folder / file).string();
   std::error_code unknown;
-  if (!std::filesystem::is_regular_file(path, unknown))
-    fields.fail("trace", base::quote(path) + ": no such file",
+  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+  if (!std::filesystem::is_regular_file(status))
+    fields.fail("trace",
+                base::quote(path) + (std::filesystem::is_directory(status) ? ": is a folder"
+                                     : std::filesystem::exists(status)
+                                         ? ": is a device or pipe, not a regular file"
+                                         : ": no such file"),
                 "a table of time, kind, part and duration, beside the scenario");
-  f.trace = read_failure_trace(path, places.cluster);
+  MissingKeys missing{};
+  constexpr std::array<std::pair<FailureKind, std::string_view>, 5> kNeeds{
+      {{FailureKind::Link, "link_flap"},
+       {FailureKind::Site, "site_outage"},
+       {FailureKind::Slow, "slow_for"},
+       {FailureKind::Slow, "slow_factor"},
+       {FailureKind::Spot, "spot"}}};
+  for (const auto& [kind, key] : kNeeds)
+    if (!fields.has(key)) missing[static_cast<std::size_t>(kind)] = key;
+  f.trace = read_failure_trace(path, places.cluster, missing);
+}
+
+/// Nodes that hold devices of the job.
+int job_nodes(const Scenario& s) {
+  int left = used_devices(s), nodes = 0;
+  for (const NodeGroup& group : s.cluster.groups) {
+    const int devices = std::clamp(left, 0, group.devices());
+    nodes += (devices + group.devices_per_node - 1) / group.devices_per_node;
+    left -= devices;
+  }
+  return nodes;
 }
 
 }  // namespace
@@ -201,15 +228,33 @@ FailureSettings read_failures(base::Fields fields, const FailurePlaces& places) 
     fields.fail("device_mtbf", "nothing fails: no mean time between failures",
                 "device_mtbf, node_mtbf or job_mtbf");
   f.shape = fields.number("shape", 0.1, 10, f.shape);
-  f.detect = time_above_zero(fields, "detect", "1 min");
+  f.detect = fields.seconds("detect", base::Seconds(0)).value;
   f.restart = fields.seconds("restart").value;
   if (f.restart <= 0) fields.fail("restart", "is not above 0", "for example 5 min");
   read_recovery(fields, places, f);
   read_checkpoints(fields.map("checkpoints"), f);
-  f.runs = static_cast<int>(fields.integer("runs", 10, 100'000, f.runs));
+  f.runs = static_cast<int>(fields.integer("runs", 10, 20'000, f.runs));
   f.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, 1'000'000'000, 1));
   fields.done();
   return f;
+}
+
+void check_memory_copies(const Scenario& s) {
+  const FailureSettings& f = *s.failures;
+  if (f.mode != CheckpointMode::Memory) return;
+  const auto fails = [&](double mtbf, FailureKind kind) { return mtbf > 0 || traces(f, kind); };
+  const auto refuse = [&](const std::string& only) {
+    throw base::Error(where(s, "failures.checkpoints.mode"),
+                      "memory: the copy is lost with the only " + only + " of the job",
+                      "mode: blocking or background, with a storage");
+  };
+  const bool site = fails(f.site_mtbf, FailureKind::Site);
+  const bool node = site || fails(f.node_mtbf, FailureKind::Node) ||
+                    fails(f.spot_mtbf, FailureKind::Spot) || f.slow_notice > 0 ||
+                    (f.repair > 0 && fails(f.device_mtbf, FailureKind::Device));
+  const int nodes = job_nodes(s);
+  if (node && nodes <= 1) refuse("node");
+  if (site && has_sites(s.cluster) && s.cluster.fabric.sites.front().nodes >= nodes) refuse("site");
 }
 
 }  // namespace paceline::models

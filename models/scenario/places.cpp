@@ -50,7 +50,15 @@ constexpr std::string_view kPlacedKeys[] = {"cluster",
                                             "moe.dispatcher",
                                             "moe.node_limit",
                                             "moe.overlap",
-                                            "moe.capacity"};
+                                            "moe.capacity",
+                                            "failures.device_mtbf",
+                                            "failures.node_mtbf",
+                                            "failures.job_mtbf",
+                                            "failures.link_mtbf",
+                                            "failures.site_mtbf",
+                                            "failures.slow_mtbf",
+                                            "failures.spot",
+                                            "failures.checkpoints.mode"};
 
 /// Where a module states what a whole scenario says elsewhere.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kModuleKeys{

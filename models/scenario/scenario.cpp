@@ -10,6 +10,7 @@
 #include "models/scenario/collectives.hpp"
 #include "models/scenario/context.hpp"
 #include "models/scenario/documents.hpp"
+#include "models/scenario/failure_trace.hpp"
 #include "models/scenario/read_parts.hpp"
 #include "models/scenario/resolved.hpp"
 #include "models/scenario/set_values.hpp"
@@ -396,6 +397,7 @@ Scenario read_scenario(const base::Document& document) {
   check_precision(fields, s);
   detail::remember_places(document, "", "", s);
   if (modules) detail::read_modules(*modules, document, folder_of(document.file), s);
+  if (s.failures) check_memory_copies(s);
   if (fields.has("moe") &&
       !any_part(s, [](const Scenario& part) { return has_experts(part.model); }))
     fields.fail("moe", "needs a mixture-of-experts model", "leave it out");

@@ -39,6 +39,7 @@ struct FailureProcess {
   bool taken_out = false;  ///< Slow: its node is then taken out, as a Stop of `process_after`
   std::size_t process_after = 0;
   bool traced = false;  ///< only when the trace says so
+  std::string where{};  ///< its key in the scenario, for messages; "": there is none
 };
 
 /// A failure whose time is known. `part`: node or site; -1: any.
@@ -102,8 +103,9 @@ struct RunSetting {
 };
 
 /// Failures also strike while the job detects, restarts and saves; one that strikes while it is
-/// down begins the restart anew. Throws base::Error for a time that is not above 0, and where after
-/// `kMostFailures` no end is in sight.
+/// down begins the restart anew, and is charged for what it adds. A node that is away does not
+/// fail, one that is slow does not become slow again. Throws base::Error for a time that is not
+/// above 0, and where the run is not over after `kMostFailures`, at the key of what failed most.
 RunSample sample_run(const RunSetting& setting, std::uint64_t seed, bool with_spans = false);
 RunSample sample_run(double work, const Checkpoints& checkpoints,
                      const std::vector<FailureProcess>& failures, std::uint64_t seed,

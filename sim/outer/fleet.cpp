@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "base/distributions.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -19,6 +21,29 @@ double draw_time(base::Rng& rng, const FailureProcess& f) {
 }
 
 }  // namespace
+
+void check_setting(const RunSetting& s) {
+  const auto positive = [](const char* what, double value) {
+    if (value > 0 && value < kNever) return;
+    throw base::Error(what, "is not above 0", "a time, for example 3 h");
+  };
+  const auto not_negative = [](const char* what, double value) {
+    if (value >= 0 && value < kNever) return;
+    throw base::Error(what, "is negative or not finite", "a time, for example 30 s");
+  };
+  positive("run", s.work);
+  positive("checkpoints.every", s.checkpoints.every);
+  not_negative("checkpoints.blocking", s.checkpoints.blocking);
+  not_negative("checkpoints.written", s.checkpoints.written);
+  for (const FailureProcess& f : s.failures) {
+    if (!f.traced) positive("failures.mtbf", f.mtbf);
+    positive("failures.shape", f.shape);
+    not_negative("failures.detect", f.detect);
+    not_negative("failures.restart", f.restart);
+    not_negative("failures.lasts", f.lasts);
+    if (f.strike == Strike::Slow) positive("failures.pace", f.pace);
+  }
+}
 
 Strikes::Strikes(const RunSetting& setting, std::uint64_t seed) : setting_(setting), rng_(seed) {
   for (const FailureProcess& f : setting.failures) next_.push_back(draw_time(rng_, f));
@@ -107,6 +132,40 @@ double Nodes::paid() const {
   const auto unpaid =
       std::count_if(away_.begin(), away_.end(), [](const Away& a) { return a.unpaid; });
   return 1 + (fleet_.spares - static_cast<double>(unpaid)) / fleet_.nodes;
+}
+
+void Stands::add(int cause, double until) {
+  if (!stops_.empty() && stops_.back().cause == cause)
+    stops_.back().until = std::max(stops_.back().until, until);
+  else
+    stops_.push_back({cause, until});
+}
+
+std::optional<Stands::Stop> Stands::first(double now, int last) const {
+  const auto first =
+      std::find_if(stops_.begin(), stops_.end(), [&](const Stop& s) { return s.until > now; });
+  if (std::all_of(first, stops_.end(), [&](const Stop& s) { return s.cause == last; }))
+    return std::nullopt;
+  return *first;
+}
+
+void Came::add(std::size_t process, double done, double now) {
+  ++of_[process];
+  if (++all_ <= kMostFailures) return;
+  const auto most = std::max_element(of_.begin(), of_.end()) - of_.begin();
+  const FailureProcess& f = setting_.failures[static_cast<std::size_t>(most)];
+  const std::string& where = f.where.empty() ? f.name : f.where;
+  const std::string many = std::to_string(kMostFailures) + " failures";
+  constexpr double kGetsOn = 0.01;  // share of the time that is work
+  if (done < kGetsOn * now)
+    throw base::Error(where,
+                      "the job does not get on: after " + many + " " +
+                          base::format_percent(done / now) + " of the time was work",
+                      "a longer time between failures, or shorter checkpoints, detect and restart");
+  throw base::Error(where,
+                    "more than " + many + " in one run, after " +
+                        base::format_percent(done / setting_.work) + " of its work",
+                    "a longer time between failures, or fewer run.tokens");
 }
 
 }  // namespace paceline::sim

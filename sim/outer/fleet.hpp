@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "base/rng.hpp"
@@ -10,6 +11,9 @@
 namespace paceline::sim {
 
 inline constexpr double kNever = 1e300;
+
+/// Throws base::Error for times that mean nothing.
+void check_setting(const RunSetting& setting);
 
 /// A failure that has come.
 struct Hit {
@@ -64,6 +68,35 @@ class Nodes {
   std::vector<int> lost() const;
   void fill();
   void find_state();
+};
+
+/// The stops that the job stands for at once: each is charged for what those before it leave.
+class Stands {
+ public:
+  struct Stop {
+    int cause;
+    double until;  ///< s, if it were alone
+  };
+  void add(int cause, double until);
+  void clear() { stops_.clear(); }
+  /// Whose the time from `now` on is; nothing where `last`, the last one, has all of it.
+  std::optional<Stop> first(double now, int last) const;
+
+ private:
+  std::vector<Stop> stops_;  ///< by time
+};
+
+/// How many failures came, also to nodes that are away: the run must end some time.
+class Came {
+ public:
+  explicit Came(const RunSetting& setting) : setting_(setting), of_(setting.failures.size()) {}
+  /// `done`, `now`: s of work and of the run. Throws base::Error after kMostFailures.
+  void add(std::size_t process, double done, double now);
+
+ private:
+  const RunSetting& setting_;
+  std::vector<int> of_;  ///< by process
+  int all_ = 0;
 };
 
 }  // namespace paceline::sim

@@ -10,33 +10,14 @@
 namespace paceline::sim {
 namespace {
 
-void check_setting(const RunSetting& s) {
-  const auto positive = [](const char* what, double value) {
-    if (value > 0 && value < kNever) return;
-    throw base::Error(what, "is not above 0", "a time, for example 3 h");
-  };
-  const auto not_negative = [](const char* what, double value) {
-    if (value >= 0 && value < kNever) return;
-    throw base::Error(what, "is negative or not finite", "a time, for example 30 s");
-  };
-  positive("run", s.work);
-  positive("checkpoints.every", s.checkpoints.every);
-  not_negative("checkpoints.blocking", s.checkpoints.blocking);
-  not_negative("checkpoints.written", s.checkpoints.written);
-  for (const FailureProcess& f : s.failures) {
-    if (!f.traced) positive("failures.mtbf", f.mtbf);
-    positive("failures.shape", f.shape);
-    not_negative("failures.detect", f.detect);
-    not_negative("failures.restart", f.restart);
-    not_negative("failures.lasts", f.lasts);
-    if (f.strike == Strike::Slow) positive("failures.pace", f.pace);
-  }
-}
-
 class Run {
  public:
   Run(const RunSetting& setting, std::uint64_t seed, bool with_spans)
-      : setting_(setting), strikes_(setting, seed), nodes_(setting.fleet), with_spans_(with_spans) {
+      : setting_(setting),
+        strikes_(setting, seed),
+        nodes_(setting.fleet),
+        came_(setting),
+        with_spans_(with_spans) {
     sample_.causes.resize(setting.failures.size());
   }
 
@@ -137,7 +118,9 @@ class Run {
     }
     waits_ = 0;  // of what came while the job stood
     if (const std::optional<Hit> hit = quiet(n)) return stop(*hit);
-    if (waits_ > 0) pass(Doing::Wait, std::exchange(waits_, 0));
+    if (waits_ <= 0) return;
+    cause_ = waits_for_;
+    pass(Doing::Wait, std::exchange(waits_, 0));
   }
 
   /// What comes is taken note of; a stop is answered.
@@ -152,6 +135,7 @@ class Run {
         break;
       case Event::Strike: {
         Hit hit = strikes_.take();
+        came_.add(hit.process, done_, now_);
         if (!place(hit)) break;
         if (process(hit.process).strike == Strike::Stop)
           stops = hit;
@@ -173,20 +157,28 @@ class Run {
         f.takes == Takes::Node ? static_cast<std::size_t>(fleet.nodes) : fleet.sites.size();
     if (hit.part < 0) hit.part = static_cast<int>(strikes_.rng().below(parts));
     if (hit.part >= static_cast<int>(parts)) return false;
+    if (f.strike == Strike::Slow && is_slow(hit.part)) return false;
     if (f.takes == Takes::Node) return nodes_.here(hit.part);
     const std::vector<int>& site = fleet.sites[static_cast<std::size_t>(hit.part)];
     return std::any_of(site.begin(), site.end(), [&](int node) { return nodes_.here(node); });
   }
 
-  /// The job stays whole: a link is down for a moment, a node slow for a while.
+  bool is_slow(int node) const {
+    return std::any_of(slow_.begin(), slow_.end(),
+                       [&](const SlowNode& s) { return s.node == node; });
+  }
+
+  /// The job stays whole: a link is down for a moment, a node slow for a while. While the job
+  /// stands anyway, the link costs nothing more.
   void weaken(const Hit& hit) {
     const FailureProcess& f = process(hit.process);
     count(hit);
-    cause_ = static_cast<int>(hit.process);
-    if (f.strike == Strike::Wait)
+    if (f.strike == Strike::Wait) {
       waits_ = hit.lasts;
-    else
-      slow_.push_back({now_ + hit.lasts, f.pace, hit.process, hit.part});
+      waits_for_ = static_cast<int>(hit.process);
+      return;
+    }
+    slow_.push_back({now_ + hit.lasts, f.pace, hit.process, hit.part});
   }
 
   std::optional<Hit> end_slow() {
@@ -203,9 +195,7 @@ class Run {
 
   void count(const Hit& hit) {
     ++sample_.causes[hit.process].count;
-    if (++sample_.failures <= kMostFailures) return;
-    throw base::Error("failures", "come faster than the job gets on",
-                      "longer mtbf, or shorter checkpoints, detection and restart");
+    ++sample_.failures;
   }
 
   /// Time passes while the job stands, unless a stop comes first: then the job is brought back and
@@ -242,9 +232,11 @@ class Run {
 
   /// A stop, and those that come until the job goes on.
   void stop(Hit hit) {
-    Stopped s{now_};
+    Stopped s{now_, static_cast<int>(hit.process)};
     while (const std::optional<Hit> again = bring_back(hit, s)) hit = *again;
+    stands_.clear();
     find_pace();
+    cause_ = s.cause;
     if (s.rolls)
       roll_back(s.struck);
     else if (!s.warned)
@@ -252,6 +244,7 @@ class Run {
   }
   struct Stopped {
     double struck;
+    int cause;  ///< of the loss: the first, or the first that rolls back
     bool rolls = false, warned = true, saved = false;
   };
 
@@ -260,11 +253,17 @@ class Run {
     count(hit);
     cause_ = static_cast<int>(hit.process);
     take(hit, f);
-    s.rolls = s.rolls || f.takes == Takes::Nothing || !goes_on() || nodes_.state().pace <= 0;
+    const bool rolls = f.takes == Takes::Nothing || !goes_on() || nodes_.state().pace <= 0;
+    if (rolls && !s.rolls) s.cause = cause_;
+    s.rolls = s.rolls || rolls;
+    const double back = nodes_.state().pace <= 0 && f.takes != Takes::Nothing ? hit.lasts : 0;
+    const double returns = now_ + back;
     s.warned = s.warned && f.warned;
     if (s.rolls && s.warned && !s.saved) {
       if (const auto again = save_in_notice(f, s)) return again;
     }
+    stands_.add(cause_, std::max(returns, now_ + (f.warned ? 0 : f.detect)) +
+                            (s.rolls ? f.restart : nodes_.state().regroup));
     if (!f.warned) {
       if (const auto again = down(Doing::Detect, f.detect)) return again;
     }
@@ -322,7 +321,20 @@ class Run {
     return slow_.empty() ? nodes_.cause() : static_cast<int>(slow_.front().process);
   }
 
+  /// Of the time that the job stands, each stop has what the ones before it leave.
   void note(Doing doing, double until) {
+    const bool stands = doing == Doing::Detect || doing == Doing::Restart || doing == Doing::Wait;
+    const int last = cause_;
+    while (stands && now_ < until) {
+      const std::optional<Stands::Stop> first = stands_.first(now_, last);
+      if (!first) break;
+      cause_ = first->cause;
+      note_one(doing, std::min(until, first->until));
+    }
+    cause_ = last;
+    note_one(doing, until);
+  }
+  void note_one(Doing doing, double until) {
     const double seconds = std::max(0.0, until - now_);
     const bool works = doing == Doing::Work || doing == Doing::Slow;
     const int cause = doing == Doing::Slow ? slow_cause() : works ? -1 : cause_;
@@ -367,6 +379,7 @@ class Run {
   const RunSetting& setting_;
   Strikes strikes_;
   Nodes nodes_;
+  Came came_;
   const bool with_spans_;
   std::vector<Saved> saved_;
   std::vector<SlowNode> slow_;
@@ -374,7 +387,9 @@ class Run {
   double since_ = 0;  ///< work since the last checkpoint
   double pace_ = 1;   ///< work a second
   double waits_ = 0;  ///< s the job must wait for what has just come
-  int cause_ = -1;    ///< process that the job stands for
+  int waits_for_ = -1;
+  Stands stands_;   ///< of the stop at hand
+  int cause_ = -1;  ///< process that the job stands for
   RunSample sample_;
 };
 

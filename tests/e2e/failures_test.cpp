@@ -73,3 +73,31 @@ TEST_CASE("spot nodes are not paid for while they are away", "[e2e]") {
   const double rent = 16 * 2 / 3600.0 * failure_number(waits, "run_s");
   CHECK(failure_number(waits, "run_usd") < rent);
 }
+
+TEST_CASE("a trace counts over the run, not until its last row", "[e2e]") {
+  const Ran once = run_failing("trace: '" + kTests + "/failures/once.csv'", "--json -");
+  CHECK(failure_number(once, "causes.0.count") == 1);
+  const double work = failure_number(once, "run_s") * failure_number(once, "goodput");
+  CHECK(failure_number(once, "mtbf_s") == Approx(work));
+}
+
+TEST_CASE("a run of some hours a day with failures is told by the calendar", "[e2e]") {
+  const std::string hours =
+      "--set 'prices={device_hour: 2 USD/h}' --set 'run.hours=[22, 6]' --set failures.detect='0 s'";
+  const Ran eight = run_failing("node_mtbf: 500 h", hours);
+  INFO(eight.out << eight.err);
+  CHECK(eight.exit_code == 0);
+  CHECK(eight.out.find("if nothing") > eight.out.find("Failures"));
+  CHECK(eight.out.find("if nothing") != std::string::npos);
+  CHECK(run_failing("node_mtbf: 500 h").out.find("if nothing") == std::string::npos);
+}
+
+TEST_CASE("what fails too often is named with its place", "[e2e]") {
+  const Ran ran = run_failing("node_mtbf: 500 h", "--set failures.node_mtbf='1 s'");
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.err.find("failures.node_mtbf: the job does not get on: after") != std::string::npos);
+  const Ran far = run_failing("node_mtbf: 500 h", "--set run.tokens=1e18");
+  CHECK(far.exit_code == 2);
+  CHECK(far.err.find("failures.node_mtbf: more than 1000000 failures in one run") !=
+        std::string::npos);
+}

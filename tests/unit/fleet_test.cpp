@@ -5,6 +5,7 @@
 #include "sim/outer/failures.hpp"
 
 using namespace paceline::sim;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -191,4 +192,63 @@ TEST_CASE("the longest restart for 90 % of effective time of Llama 3's interrupt
     const Estimate sampled = expected_goodput(54 * 86400.0, c, {any}, 200, 5);
     CHECK(sampled.value == Approx(0.9).margin(0.003));
   }
+}
+
+TEST_CASE("each cause is charged for what it adds to a stop", "[failures]") {
+  FailureProcess stop{"job", 0, 1, 60, 3600}, other = stop, flap{"link"};
+  other.name = "other";
+  flap.strike = Strike::Wait;
+  for (FailureProcess* p : {&stop, &other, &flap}) p->traced = true;
+  RunSetting s{
+      .work = 10 * kAnHour, .checkpoints = {kAnHour, 0, 0}, .failures = {stop, flap, other}};
+  // A flap in the middle of the restart, and one while the job works.
+  s.trace = {{1.5 * kAnHour, 0, -1, 0}, {1.7 * kAnHour, 1, -1, 2}, {9 * kAnHour, 1, -1, 2}};
+  const RunSample flaps = sample_run(s, 1);
+  CHECK(flaps.causes[0].seconds == Approx(3660 + 1800));
+  CHECK(flaps.causes[1].seconds == Approx(2));
+  CHECK(flaps.causes[1].count == 2);
+  // Another stop 1000 s into the restart begins it anew: it adds those 1000 s.
+  s.trace = {{1.5 * kAnHour, 0, -1, 0}, {1.5 * kAnHour + 1000, 2, -1, 0}};
+  const RunSample twice = sample_run(s, 1, true);
+  CHECK(twice.causes[0].seconds == Approx(3660 + 1800));
+  CHECK(twice.causes[2].seconds == Approx(1000));
+  CHECK(twice.wall == Approx(10 * kAnHour + 3660 + 1800 + 1000));
+  CHECK(parts_of(twice) == Approx(twice.wall));
+}
+
+TEST_CASE("a node that waits for its repair is charged before what comes meanwhile", "[failures]") {
+  RunSetting s = ten_hours(node_failure(), 1.5 * kAnHour, 2 * kAnHour);
+  FailureProcess job{"job", 0, 1, 60, 300};
+  job.traced = true;
+  s.failures.push_back(job);
+  s.trace.push_back({2 * kAnHour, 1, -1, 0});
+  const RunSample run = sample_run(s, 1);
+  CHECK(run.causes[0].seconds == Approx(7200 + 300 + 1800));
+  CHECK(run.causes[1].seconds == Approx(0).margin(1e-6));
+}
+
+TEST_CASE("a slow node does not become slow again", "[failures]") {
+  FailureProcess slow{"slow"};
+  slow.strike = Strike::Slow;
+  slow.pace = 0.5;
+  slow.takes = Takes::Node;
+  RunSetting s = ten_hours(slow, kAnHour, 4 * kAnHour);
+  s.trace.push_back({2 * kAnHour, 0, 0, 40 * kAnHour});
+  const RunSample run = sample_run(s, 1);
+  CHECK(run.causes.front().count == 1);
+  CHECK(run.slow == Approx(2 * kAnHour));
+}
+
+TEST_CASE("a run without an end says what failed, and which of two things is wrong", "[failures]") {
+  FailureProcess job{"job", 1, 1, 0, 60}, flap{"link", 1};
+  job.where = "f.yaml:3:4: failures.job_mtbf";
+  flap.where = "f.yaml:5:6: failures.link_mtbf";
+  flap.strike = Strike::Wait;
+  flap.lasts = 1e-6;
+  const auto run = [](const FailureProcess& p) {
+    sample_run({.work = 1e9, .checkpoints = {kAnHour, 1, 0}, .failures = {p}}, 1);
+  };
+  CHECK_THROWS_WITH(run(job), StartsWith("f.yaml:3:4: failures.job_mtbf: the job does not get on"));
+  CHECK_THROWS_WITH(run(flap), StartsWith("f.yaml:5:6: failures.link_mtbf: more than 1000000 "
+                                          "failures in one run, after 0.1 % of its work"));
 }

@@ -146,3 +146,20 @@ TEST_CASE("The policies in one run: the better they are, the more of it is work"
   CHECK(drops < moves);
   CHECK(waits < spares);
 }
+
+TEST_CASE("An answer says what its recovery and its copies take for granted", "[failures]") {
+  const auto says = [](const models::Scenario& s, const std::string& part) {
+    const std::vector<std::string> lines = sim::predict(s).result.assumptions;
+    return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      return line.find(part) != std::string::npos;
+    });
+  };
+  CHECK(says(eight_nodes("elastic"), "layers are cut anew"));
+  CHECK_FALSE(says(eight_nodes("recycle"), "layers are cut anew"));
+  CHECK(says(eight_nodes("restart"), "in the memory of another node"));
+  models::Scenario sharded = eight_nodes("drop-replica");
+  sharded.parallel.zero = 1;
+  sharded.parallel.shard = 2;
+  CHECK(says(sharded, "2 replicas share one set of shards"));
+  CHECK_FALSE(says(eight_nodes("drop-replica"), "share one set of shards"));
+}

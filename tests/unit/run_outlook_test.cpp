@@ -45,7 +45,7 @@ TEST_CASE("Checkpoints beside the steps cost less than those that block", "[fail
 }
 
 TEST_CASE("An outlook is written and read back, and told in lines", "[failures]") {
-  const sim::Result r = outlook_of("node_mtbf: 100 h, restart: 5 min, checkpoints: {mode: memory}",
+  const sim::Result r = outlook_of("job_mtbf: 100 h, restart: 5 min, checkpoints: {mode: memory}",
                                    "prices: {device_hour: 2 USD/h}\n");
   base::JsonWriter json;
   json.begin_object();
