@@ -70,11 +70,11 @@ void sum_up(const models::JobsInstance& instance, JobsOutcome& outcome) {
 
 RegionGraph region_graph(const models::JobsFile& file, const models::JobsInstance& instance) {
   RegionGraph graph;
-  const double kwh_a_second = file.power.active * file.power.pue / kJoulesOfKwh;
+  const double watts = file.power.active * file.power.pue;
   for (std::size_t r = 0; r < instance.regions.size(); ++r) {
     const models::JobRegion& region = instance.regions[r];
     const double price = region.device_hour > 0 ? region.device_hour / kSecondsOfHour
-                                                : kwh_a_second * region.electricity;
+                                                : watts * region.electricity / kJoulesOfKwh;
     boost::add_vertex(RegionState{r, region.devices, region.devices, price}, graph);
   }
   for (std::size_t a = 0; a < instance.regions.size(); ++a) {
