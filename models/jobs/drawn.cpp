@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "base/distributions.hpp"
 #include "base/rng.hpp"
@@ -50,11 +52,13 @@ void draw_regions(const JobsFile& file, int index, std::vector<JobRegion>& regio
   }
   if (file.random.shuffle_prices) {
     base::Rng rng = generator(file, index, Drawn::Prices);
-    std::vector<double> prices;
+    std::vector<std::pair<double, double>> prices;  // electricity and rent go together
     prices.reserve(regions.size());
-    for (const JobRegion& region : regions) prices.push_back(region.electricity);
+    for (const JobRegion& region : regions)
+      prices.emplace_back(region.electricity, region.device_hour);
     shuffle(prices, rng);
-    for (std::size_t r = 0; r < regions.size(); ++r) regions[r].electricity = prices[r];
+    for (std::size_t r = 0; r < regions.size(); ++r)
+      std::tie(regions[r].electricity, regions[r].device_hour) = prices[r];
   }
 }
 

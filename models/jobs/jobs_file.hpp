@@ -19,7 +19,8 @@ struct JobRegion {
   std::string name;
   int devices = 0;
   double electricity = 0;       ///< USD per kWh
-  double device_hour = 0;       ///< USD of rent, while a job holds the device; 0: owned
+  double device_hour = 0;       ///< USD of rent, while a job holds the device, electricity
+                                ///< included; 0: owned
   base::BytesPerSecond uplink;  ///< one way, into the network between regions
 };
 
@@ -46,7 +47,9 @@ struct JobKind {
   /// A scenario file in place of the times: the job is its pipeline, on `unit` devices a stage.
   std::optional<base::Document> scenario;
   int unit = 1;
-  std::string where;  ///< "file:line:column: kinds", for messages
+  double cap = 0;          ///< W of a device at most, `power.cap` of the scenario; 0: none
+  double power_share = 1;  ///< of what a device draws at work, at `power.clock` of the scenario
+  std::string where;       ///< "file:line:column: kinds", for messages
 };
 
 struct Job {
@@ -97,6 +100,7 @@ struct QueueRules {
   /// earlier, saving and fetching its state included.
   bool resize = false;
   base::BytesPerSecond storage;  ///< at which a region saves and reads states
+  std::string where;             ///< "file:line:column: queue", for messages
 };
 
 /// A figure of every instance beside a published range, `that` over columns "policy.figure".

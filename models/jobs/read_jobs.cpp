@@ -57,9 +57,11 @@ void read_regions(Fields& fields, JobsFile& file) {
     region.devices = static_cast<int>(own.integer("devices", 1, kMaxRegionDevices));
     if (own.has("provider") && own.has("electricity"))
       own.fail("provider", "stands beside electricity", "leave out one of the two");
-    region.electricity = own.has("provider") ? provider_electricity(own, region.name)
-                                             : price(own, "electricity", "USD/kWh");
     if (own.has("device_hour")) region.device_hour = price(own, "device_hour", "USD/h");
+    if (own.has("provider"))
+      region.electricity = provider_electricity(own, region.name);
+    else if (own.has("electricity") || !(region.device_hour > 0))
+      region.electricity = price(own, "electricity", "USD/kWh");
     region.uplink = own.rate("uplink", base::BytesPerSecond(0));
     own.done();
     file.regions.push_back(std::move(region));
@@ -69,12 +71,17 @@ void read_regions(Fields& fields, JobsFile& file) {
                 "1 to " + std::to_string(kMaxRegions));
 }
 
-void read_pair(Fields own, JobsFile& file) {
+void read_pair(Fields own, JobsFile& file, std::set<std::pair<std::size_t, std::size_t>>& known) {
   const std::vector<Value>& ends = own.list("between");
   if (ends.size() != 2) own.fail("between", "names no two regions", "for example [ireland, tokyo]");
   const std::size_t a = region_at(file, ends[0].text, own.where(ends[0], "between"));
   const std::size_t b = region_at(file, ends[1].text, own.where(ends[1], "between"));
   if (a == b) own.fail("between", "names one region twice");
+  if (!known.insert(std::minmax({a, b})).second)
+    own.fail("between",
+             "names " + base::quote(file.regions[a].name) + " and " +
+                 base::quote(file.regions[b].name) + " again",
+             "a pair stands once, for both directions");
   JobLink& link = file.links[a][b];
   if (own.has("bandwidth")) link.rate = own.rate("bandwidth");
   link.latency = own.seconds("latency", link.latency);
@@ -92,8 +99,9 @@ void read_links(Fields& fields, JobsFile& file) {
     file.link_is_minimum = own.choice<bool>("rate", kMeans, false);
     usual.latency = own.seconds("latency", base::Seconds(0));
     for (auto& row : file.links) std::fill(row.begin(), row.end(), usual);
+    std::set<std::pair<std::size_t, std::size_t>> known;
     if (own.has("pairs"))
-      for (const Value& item : own.list("pairs")) read_pair(own.view(item, "pairs"), file);
+      for (const Value& item : own.list("pairs")) read_pair(own.view(item, "pairs"), file, known);
     own.done();
   }
   for (std::size_t a = 0; a < count && !(file.random.uplink_high > 0); ++a)
@@ -246,6 +254,7 @@ void read_queue(Fields& fields, JobsFile& file) {
   const auto known = job_policy_names();
   if (fields.has("queue")) {
     Fields own = fields.map("queue");
+    file.queue.where = fields.where("queue");
     file.queue.backfill = own.flag("backfill", false);
     file.queue.wait_for_full = own.flag("wait_for_full", false);
     file.queue.preempt = own.flag("preempt", false);

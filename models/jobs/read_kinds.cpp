@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/message.hpp"
+#include "models/energy/power.hpp"
 #include "models/jobs/read_parts.hpp"
 #include "models/scenario/scenario.hpp"
 
@@ -58,12 +59,37 @@ void take_size(Fields& own, const Work& work, JobKind& kind) {
   kind.state = base::Bytes(kStateBytes * parameters);
 }
 
+/// What a step alone does not show: base::Error where the scenario says it.
+void refuse_unused(const base::Document& document, const std::string& where) {
+  for (const char* key : {"failures", "outer", "jitter", "power.slack"}) {
+    const Value* found = base::find_path(document.root, key);
+    if (found == nullptr || (std::string_view(key) == "power.slack" && found->text != "true"))
+      continue;
+    throw base::Error(document.file.empty() ? where : base::place_text(document, found->place),
+                      std::string(key) + " changes nothing in a kind of jobs",
+                      "leave it out: jobs take the step alone");
+  }
+}
+
+/// Devices that are held below their highest clock draw less.
+void take_power(const Scenario& scenario, JobKind& kind) {
+  if (!scenario.power) return;
+  if (scenario.power->cap) kind.cap = scenario.power->cap->value;
+  Device device = scenario.cluster.groups.front().device;
+  const double now = device_power(device, PowerClass::Matrix).middle;
+  device.clock = 1;
+  const double full = device_power(device, PowerClass::Matrix).middle;
+  if (full > 0) kind.power_share = now / full;
+}
+
 void take_scenario(const base::Document& document, Fields& own, JobKind& kind) {
   for (const char* key : {"forward", "backward", "activation", "parameters", "hidden", "layers"})
     if (own.has(key)) own.fail(key, "stands beside a scenario", "the scenario says it");
   const std::string path = path_beside(document.file, own.text("scenario"));
   kind.scenario = base::read_document(path);
+  refuse_unused(*kind.scenario, own.where("scenario"));
   const Scenario scenario = read_scenario(*kind.scenario);
+  take_power(scenario, kind);
   if (scenario.parallel.dp != 1 || !scenario.modules.empty() || scenario.cluster.groups.size() != 1)
     own.fail("scenario", "is no single pipeline of one model on devices of one kind",
              "parallel.dp 1, no modules, one node group");

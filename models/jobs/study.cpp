@@ -75,6 +75,8 @@ void read_expectations(Fields& fields, JobsStudy& study) {
     one.that = parse_expression(one.text, study.columns, own.where("that"));
     if (own.has("least")) one.least = own.number("least", 0, kLargest);
     if (own.has("most")) one.most = own.number("most", 0, kLargest);
+    if (one.least && one.most && *one.least > *one.most)
+      own.fail("most", "is below least", "at least " + own.at("least").text);
     if (!one.least && !one.most) own.fail("that", "is bounded by nothing", "write least or most");
     one.variant = own.text("variant", "");
     std::vector<std::string> names;

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, models::kJobFigures.size()> kKeys{
     "jct_s",      "jct_median_s", "queue_s",    "run_s",   "cost_usd",
     "energy_kWh", "utilisation",  "makespan_s", "devices", "regions"};
 
-void put_run(base::JsonWriter& json, const JobsReport& report, const JobRun& run) {
+void put_run(base::JsonWriter& json, const JobsReport& report, const JobRun& run, int unit) {
   json.begin_object().field("start_s", run.start).field("finish_s", run.finish);
   json.field("fetch_s", run.fetch).field("save_s", run.save).field("steps", run.steps);
   json.field("step_s", run.step_seconds).field("device_s", run.device_seconds);
@@ -28,7 +28,7 @@ void put_run(base::JsonWriter& json, const JobsReport& report, const JobRun& run
   for (std::size_t p = 0; p < run.path.size(); ++p) {
     json.begin_object();
     json.field("region", report.result.instance.regions[run.path[p].region].name);
-    json.field("stages", run.path[p].stages);
+    json.field("stages", run.path[p].stages).field("devices", run.path[p].stages * unit);
     if (p < run.hops.size()) {
       json.field("hop_s", run.hops[p].seconds).field("latency_s", run.hops[p].latency);
       json.field("reserved_bytes_per_s", run.reserved[p]);
@@ -44,6 +44,7 @@ void put_instance(base::JsonWriter& json, const JobsReport& report) {
   for (const models::JobRegion& region : instance.regions) {
     json.begin_object().field("name", region.name).field("devices", region.devices);
     json.field("electricity_usd_per_kWh", region.electricity);
+    json.field("device_hour_usd", region.device_hour);
     json.field("uplink_bytes_per_s", region.uplink.value).end_object();
   }
   json.end_array().key("policies").begin_array();
@@ -63,7 +64,8 @@ void put_instance(base::JsonWriter& json, const JobsReport& report) {
       json.field("kind", report.study.base().kinds[job.kind].name);
       json.field("arrives_s", job.arrives).field("steps", job.steps);
       json.field("tier", job.tier).field("ends", bool(outcome.done[j])).key("runs").begin_array();
-      for (const JobRun& run : outcome.runs[j]) put_run(json, report, run);
+      for (const JobRun& run : outcome.runs[j])
+        put_run(json, report, run, report.study.base().kinds[job.kind].unit);
       json.end_array().end_object();
     }
     json.end_array().end_object();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "reports/jobs/report.hpp"
 #include "reports/text_block.hpp"
@@ -54,6 +55,50 @@ std::optional<JobsSpread> spread(const JobsReport& report, std::size_t policy, s
   return sim::jobs::jobs_spread(std::move(values));
 }
 
+/// Why a job of the first instance does not end.
+std::string why_never(const JobsReport& report, const sim::jobs::JobsOutcome& outcome,
+                      std::size_t j) {
+  const auto& instance = report.result.instance;
+  const models::JobKind& kind = report.study.base().kinds[instance.jobs[j].kind];
+  int largest = 0, all = 0;
+  for (const models::JobRegion& region : instance.regions) {
+    largest = std::max(largest, region.devices);
+    all += region.devices;
+  }
+  const std::string regions = "; the largest region has " + std::to_string(largest) +
+                              ", all together " + std::to_string(all);
+  int least = outcome.least_devices[j];
+  if (least == 0 && kind.least * kind.unit <= all)
+    return "fits into memory on no number of stages that the regions have" + regions;
+  if (least == 0) least = kind.least * kind.unit;
+  if (least > largest) return "needs at least " + std::to_string(least) + " devices" + regions;
+  return "would start on " + std::to_string(least) + " devices but waits behind others" + regions;
+}
+
+/// A line for each policy under which a job of the first instance does not end: the first that
+/// cannot start, if any, holds up the others.
+std::string never_text(const JobsReport& report) {
+  std::string text;
+  const auto& jobs = report.result.instance.jobs;
+  for (std::size_t p = 0; p < report.result.outcomes.size(); ++p) {
+    const sim::jobs::JobsOutcome& outcome = report.result.outcomes[p];
+    std::size_t worst = jobs.size();
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      const auto need = [&](std::size_t at) {
+        const int least = outcome.least_devices[at];
+        return least > 0 ? least : std::numeric_limits<int>::max();
+      };
+      if (!outcome.done[j] && (worst == jobs.size() || need(j) > need(worst))) worst = j;
+    }
+    if (worst == jobs.size()) continue;
+    const std::string line = report.study.base().policies[p] + ": job " +
+                             printable(jobs[worst].name) + " never ends: it " +
+                             why_never(report, outcome, worst);
+    for (const std::string& part : wrap(line, 78)) text += "  " + part + "\n";
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
 std::string policies_text(const JobsReport& report) {
   const JobsFile& file = report.study.base();
   std::string text = "\n" + pad_right("policy", 19) + pad_left("JCT", 10) + pad_left("queued", 10) +
@@ -81,10 +126,11 @@ std::string policies_text(const JobsReport& report) {
   return text;
 }
 
-std::string path_text(const JobsReport& report, const sim::jobs::JobPath& path) {
+/// Devices by region.
+std::string path_text(const JobsReport& report, const sim::jobs::JobPath& path, int unit) {
   std::string text;
   for (const sim::jobs::PathPart& part : path)
-    text += (text.empty() ? "" : ", ") + std::to_string(part.stages) + " " +
+    text += (text.empty() ? "" : ", ") + std::to_string(part.stages * unit) + " " +
             printable(report.result.instance.regions[part.region].name);
   return text;
 }
@@ -97,11 +143,13 @@ std::string each_text(const JobsReport& report) {
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       const auto& runs = report.result.outcomes[p].runs[j];
       const std::string name = pad_right(cut(printable(jobs[j].name), 22), 23);
+      const int unit = report.study.base().kinds[jobs[j].kind].unit;
       if (runs.empty()) text += "  " + name + "never starts\n";
       for (const sim::jobs::JobRun& run : runs) {
         text += "  " + (&run == &runs.front() ? name : pad_right("  goes on", 23));
         text += pad_left(duration(run.start), 9) + pad_left(duration(run.finish - run.start), 9) +
-                pad_left(dollars(run.cost.total()), 8) + "  " + path_text(report, run.path) + "\n";
+                pad_left(dollars(run.cost.total()), 8) + "  " + path_text(report, run.path, unit) +
+                "\n";
       }
     }
   }
@@ -192,6 +240,9 @@ std::vector<std::string> jobs_assumptions(const JobsReport& report) {
       moves ? "a job stops between two microbatches, and loses no step"
             : "a job starts once, runs to its end on what it got, and takes no time to start");
   all.push_back("devices that no job holds cost nothing");
+  if (std::any_of(file.regions.begin(), file.regions.end(),
+                  [](const auto& region) { return region.device_hour > 0; }))
+    all.push_back("rented devices cost their rent, with electricity in it; owned ones electricity");
   const bool coarse = std::any_of(file.kinds.begin(), file.kinds.end(),
                                   [](const auto& kind) { return !kind.scenario; });
   if (coarse)
@@ -210,7 +261,7 @@ std::string jobs_text(const JobsReport& report, bool each) {
   text += "\n";
   if (!file.note.empty())
     for (const std::string& line : wrap(printable(file.note), 78)) text += "  " + line + "\n";
-  text += policies_text(report);
+  text += policies_text(report) + never_text(report);
   if (each) text += each_text(report);
   text += compared_text(report) + expected_text(report) + "\nassumed\n";
   for (const std::string& assumption : jobs_assumptions(report)) {

@@ -10,4 +10,11 @@ namespace paceline::sim::jobs {
 void account(const models::JobsFile& file, const models::JobsInstance& instance, std::size_t job,
              const StepCost& step, JobsOutcome& outcome);
 
+/// Sums the runs up, when all have ended.
+void sum_up(const models::JobsInstance& instance, JobsOutcome& outcome);
+
+/// All regions and links free. The price of a region is its rent, else what a working device's
+/// electricity costs there.
+RegionGraph region_graph(const models::JobsFile& file, const models::JobsInstance& instance);
+
 }  // namespace paceline::sim::jobs

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/error.hpp"
 
@@ -14,9 +15,10 @@ bool same(double a, double b) {
 }
 
 const JobRun* running_at(const std::vector<JobRun>& runs, double at) {
-  for (const JobRun& run : runs)
-    if (run.start <= at && at < run.finish) return &run;
-  return nullptr;
+  const auto after = std::upper_bound(runs.begin(), runs.end(), at,
+                                      [](double t, const JobRun& run) { return t < run.start; });
+  if (after == runs.begin() || !(at < std::prev(after)->finish)) return nullptr;
+  return &*std::prev(after);
 }
 
 /// At the start of every run: who runs holds no more of a region, or of a link, than there is.

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "sim/jobs/job_account.hpp"
 #include "sim/jobs/job_laws.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 using models::JobsFile;
 using models::JobsInstance;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kJoulesPerKwh = 3.6e6, kSecondsPerHour = 3600;
+constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
 
 std::vector<int> stages_by_part(const JobPath& path) {
   std::vector<int> parts;
@@ -28,12 +29,19 @@ class Simulation {
   Simulation(const JobsFile& file, const JobsInstance& instance, JobSteps& steps,
              const JobPolicy& policy)
       : file_(file), instance_(instance), steps_(steps), policy_(policy) {
-    build_graph();
+    graph_ = region_graph(file, instance);
     outcome_.runs.resize(instance.jobs.size());
     stopped_.assign(instance.jobs.size(), false);
     stopping_.assign(instance.jobs.size(), -1);
+    stopped_for_.assign(instance.jobs.size(), kNobody);
+    waits_.assign(instance.jobs.size(), false);
     outcome_.done.assign(instance.jobs.size(), false);
-    for (const models::Job& job : instance.jobs) left_.push_back(job.steps);
+    for (const models::Job& job : instance.jobs) {
+      const std::vector<int>& sizes = steps.sizes(job.kind);
+      outcome_.least_devices.push_back(sizes.empty() ? 0
+                                                     : sizes.front() * file.kinds[job.kind].unit);
+      left_.push_back(job.steps);
+    }
     outcome_.regions.resize(instance.regions.size());
     held_.assign(instance.regions.size(), 0);
     used_.assign(instance.regions.size(), 0);
@@ -48,29 +56,12 @@ class Simulation {
       if (next == kNever) break;
       advance(next);
     }
-    finish_accounts();
+    sum_up(instance_, outcome_);
     check_outcome(file_, instance_, outcome_, integral_);
     return std::move(outcome_);
   }
 
  private:
-  void build_graph() {
-    for (std::size_t r = 0; r < instance_.regions.size(); ++r) {
-      const models::JobRegion& region = instance_.regions[r];
-      const double power = file_.power.active * file_.power.pue;
-      boost::add_vertex(RegionState{r, region.devices, region.devices,
-                                    power * region.electricity / kJoulesPerKwh +
-                                        region.device_hour / kSecondsPerHour},
-                        graph_);
-    }
-    for (std::size_t a = 0; a < instance_.regions.size(); ++a) {
-      for (std::size_t b = a + 1; b < instance_.regions.size(); ++b) {
-        const models::JobLink& link = instance_.links[a][b];
-        boost::add_edge(a, b, {link.rate.value, link.rate.value, link.latency.value}, graph_);
-      }
-    }
-  }
-
   /// Devices that are reserved go over as far as they are free, and come back at the end.
   void settle_reservations() {
     for (std::size_t r = 0; r < held_.size(); ++r) {
@@ -134,16 +125,25 @@ class Simulation {
   bool start_one() {
     for (const std::size_t at : order()) {
       const std::size_t j = queue_[at].job;
+      if (makes_room(j)) continue;
       const JobPath path = place(graph_, j);
       if (!path.empty()) {
         start(j, path);
         queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
+        waits_[j] = false;
         return true;
       }
       if (file_.queue.preempt) make_room(j);
       if (!file_.queue.backfill) return false;
     }
     return false;
+  }
+
+  /// Stopped for a job that still waits: starting it again would take what was freed. Where nothing
+  /// runs there is nothing to wait for.
+  bool makes_room(std::size_t j) const {
+    const std::size_t other = stopped_for_[j];
+    return other != kNobody && waits_[other] && !running_.empty();
   }
 
   /// The regions as they would be without a running job.
@@ -182,7 +182,8 @@ class Simulation {
       if (count == others.size()) return;
       take_out(graph, others[count++]);
     }
-    for (std::size_t i = 0; i < count; ++i) stop(others[i]);
+    for (std::size_t i = 0; i < count; ++i)
+      if (stop(others[i])) stopped_for_[others[i]] = j;
   }
 
   /// Seconds to save or fetch a state where it lies.
@@ -190,16 +191,23 @@ class Simulation {
     return file_.kinds[instance_.jobs[j].kind].state.value / file_.queue.storage.value;
   }
 
-  /// The job saves its state from now on, if that ends before the job does.
-  void stop(std::size_t j) {
+  /// The job saves its state from now on, if that ends before the job does: whether it did.
+  bool stop(std::size_t j) {
     JobRun& run = outcome_.runs[j].back();
     const double end = std::max(clock_, run.start + run.fetch) + at_storage(j);
-    if (end >= run.finish) return;
+    if (end >= run.finish) return false;
+    if (++stops_ > kMaxStops)
+      throw base::Error(file_.queue.where,
+                        "jobs stop each other or move more than " + std::to_string(kMaxStops) +
+                            " times, last " + base::quote(instance_.jobs[j].name),
+                        "fewer jobs, or no preempt and resize");
     const double worked = std::max(0.0, clock_ - run.start - run.fetch);
     run.steps = std::min(worked / run.step_seconds, left_[j]);
     run.save = at_storage(j);
     run.finish = end;
     stopped_[j] = true;
+    stopped_for_[j] = kNobody;
+    return true;
   }
 
   /// One running job goes where its policy would put it now, if that pays.
@@ -217,7 +225,8 @@ class Simulation {
       const double moving = at_storage(j) + fetch_seconds(graph, j, path);
       if (!(left * step + moving < run.finish - clock_)) continue;
       stopping_[j] = changes_;
-      return stop(j);
+      stop(j);
+      return;
     }
   }
 
@@ -306,6 +315,7 @@ class Simulation {
     running_.erase(std::remove_if(running_.begin(), running_.end(), ended), running_.end());
     settle_links();
     while (arrived_ < instance_.jobs.size() && instance_.jobs[arrived_].arrives <= clock_) {
+      waits_[arrived_] = true;
       queue_.push_back(queued(arrived_++));
       ++changes_;
     }
@@ -322,6 +332,7 @@ class Simulation {
     account(file_, instance_, j, step, outcome_);
     left_[j] -= run.steps;
     if (stopped_[j]) {
+      waits_[j] = true;
       queue_.push_back(queued(j));
       std::stable_sort(queue_.begin(), queue_.end(), [](const QueuedJob& a, const QueuedJob& b) {
         return std::pair(a.arrives, a.job) < std::pair(b.arrives, b.job);
@@ -344,18 +355,6 @@ class Simulation {
     }
   }
 
-  void finish_accounts() {
-    const double first = instance_.jobs.front().arrives;
-    for (const auto& runs : outcome_.runs) {
-      for (const JobRun& run : runs) {
-        outcome_.makespan = std::max(outcome_.makespan, run.finish - first);
-        outcome_.cost.electricity += run.cost.electricity;
-        outcome_.cost.rent += run.cost.rent;
-        outcome_.cost.egress += run.cost.egress;
-      }
-    }
-  }
-
   const JobsFile& file_;
   const JobsInstance& instance_;
   JobSteps& steps_;
@@ -368,10 +367,13 @@ class Simulation {
   std::vector<std::size_t> running_;
   std::vector<double> left_;  ///< by job: steps to do, without those of a run that goes on
   std::int64_t changes_ = 0;  ///< jobs that came or ended, devices that were reserved or came back
-  std::vector<std::int64_t> stopping_;  ///< by job: `changes_` when it stopped others or itself
-  std::vector<bool> stopped_;           ///< by job: it saves its state
-  std::vector<int> held_, used_;        ///< by region: of reservations, of jobs
-  std::vector<double> integral_;        ///< by region: device-seconds in use
+  std::vector<std::int64_t> stopping_;    ///< by job: `changes_` when it stopped others or itself
+  std::vector<std::size_t> stopped_for_;  ///< by job: for whom it was stopped last
+  std::vector<bool> waits_;               ///< by job: it is in the queue
+  int stops_ = 0;
+  std::vector<bool> stopped_;     ///< by job: it saves its state
+  std::vector<int> held_, used_;  ///< by region: of reservations, of jobs
+  std::vector<double> integral_;  ///< by region: device-seconds in use
 };
 
 }  // namespace

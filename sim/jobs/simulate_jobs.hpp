@@ -38,12 +38,13 @@ struct JobRun {
 struct RegionUse {
   double device_seconds = 0;  ///< held by jobs
   double joules = 0;
-  double cost = 0;  ///< electricity and rent, USD
+  double cost = 0;  ///< electricity or rent, USD
 };
 
 struct JobsOutcome {
   std::vector<std::vector<JobRun>> runs;  ///< by job, one after another; empty: it never starts
   std::vector<bool> done;                 ///< by job: it has run all its steps
+  std::vector<int> least_devices;         ///< by job: it runs on no fewer; 0: on no number of them
   std::vector<RegionUse> regions;
   double makespan = 0;  ///< s, from the first arrival to the last end
   JobCost cost;
@@ -51,7 +52,11 @@ struct JobsOutcome {
   bool complete() const;
 };
 
-/// Runs the jobs of an instance under a policy. Deterministic. Checks its own laws
+/// Stops of running jobs in one instance, to make room or to move, at most.
+inline constexpr int kMaxStops = 100'000;
+
+/// Runs the jobs of an instance under a policy. Deterministic; base::Error at `queue` for more than
+/// kMaxStops. Checks its own laws
 /// (PACELINE_CHECK): time does not go back, no device or link carries more than there is, every job
 /// does its steps once and after it arrives, what jobs hold is what regions give, costs are the sum
 /// of their parts.

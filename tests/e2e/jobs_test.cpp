@@ -83,7 +83,7 @@ TEST_CASE("every malformed jobs file ends with exit code 2 and one line that nam
     CHECK(ran.err.find(expected) != std::string::npos);
     ++files;
   }
-  CHECK(files >= 38);
+  CHECK(files >= 46);
 }
 
 TEST_CASE("jobs ends with 1 where something expected does not show or a job never ends", "[e2e]") {
@@ -106,6 +106,8 @@ TEST_CASE("jobs ends with 1 where something expected does not show or a job neve
       run("kinds: [{name: k, forward: 1 s, least: 5}]\njobs: [{kind: k, steps: 1}]\n");
   CHECK(never.exit_code == 1);
   CHECK(never.out.find("a job never ends") != std::string::npos);
+  CHECK(never.out.find("job 1 never ends: it needs at least 5 devices; the largest region has 4") !=
+        std::string::npos);
   std::ifstream drawn(picture);
   const std::string svg((std::istreambuf_iterator<char>(drawn)), {});
   CHECK(svg.find("nan") == std::string::npos);
@@ -118,4 +120,44 @@ TEST_CASE("list policies shows what each does", "[e2e]") {
   CHECK(ran.exit_code == 0);
   CHECK(count_lines(ran.out) == 10);
   CHECK(run_program("list policies bace-pipe").out.find("do not stall") != std::string::npos);
+}
+
+TEST_CASE("a kind's scenario counts with its power, or says what it cannot", "[e2e]") {
+  const scratch::Folder folder;
+  const auto run = [&](const std::string& more) {
+    std::ifstream from(PACELINE_SOURCE "/scenarios/jobs/llama3_70b_pipeline.yaml");
+    std::ofstream(folder.path() / "kind.yaml") << from.rdbuf() << more;
+    const fs::path file = folder.path() / "j.yaml";
+    std::ofstream(file) << "name: t\nregions: [{name: a, devices: 64, electricity: 1 USD/kWh}]\n"
+                           "power: {device: h100-sxm}\nkinds: [{name: k, scenario: kind.yaml}]\n"
+                           "policies: [lcf]\njobs: [{kind: k, steps: 10}]\n";
+    return run_program("jobs '" + file.string() + "' --each --json -");
+  };
+  const auto figure = [&](const Ran& ran, const char* key) {
+    INFO(ran.err);
+    REQUIRE(ran.exit_code == 0);
+    const auto document = paceline::base::parse_json(ran.out, "answer");
+    const auto* value = paceline::base::find_path(
+        document.root, std::string("first_instance.policies.0.jobs.0.runs.0.") + key);
+    REQUIRE(value != nullptr);
+    return std::stod(value->text);
+  };
+  const Ran full = run("");
+  for (const char* power : {"power: {cap: 400 W}\n", "power: {clock: 0.7}\n"}) {
+    INFO(power);
+    const Ran less = run(power);
+    CHECK(figure(less, "finish_s") > figure(full, "finish_s"));
+    CHECK(figure(less, "energy_J") < figure(full, "energy_J"));
+    CHECK(figure(less, "energy_J") <
+          figure(less, "device_s") * (power[8] == 'c' && power[9] == 'a' ? 400 : 700));
+  }
+  CHECK(figure(full, "path.0.devices") == 64);
+  for (const char* unused : {"power: {slack: true}\n", "jitter: {compute: {sigma: 0.05}}\n",
+                             "failures: {node_mtbf: 5 years}\n", "outer: {every: 10}\n"}) {
+    const Ran ran = run(unused);
+    INFO(unused << ran.err);
+    CHECK(ran.exit_code == 2);
+    CHECK(count_lines(ran.err) == 1);
+    CHECK(ran.err.find("kind.yaml:11:") != std::string::npos);
+  }
 }

@@ -234,3 +234,14 @@ TEST_CASE("a running job moves to more devices where that ends it earlier", "[jo
       outcome_of(head + "queue: {resize: true, storage: 1 MB/s}\n" + jobs, "ldf").runs[1].size() ==
       1);
 }
+
+TEST_CASE("rented devices cost their rent alone, owned ones electricity", "[jobs]") {
+  std::string rented = kJobsHead;
+  rented.replace(rented.find("devices: 4,"), 11, "devices: 4, device_hour: 0.01 USD/h,");
+  const auto outcome = outcome_of(rented + "jobs: [{kind: two, steps: 240}]\n", "lcf");
+  const JobRun& run = outcome.runs[0].at(0);
+  CHECK(run.path == JobPath{{0, 2}});
+  CHECK(run.cost.electricity == 0);
+  CHECK(run.cost.rent == Approx(0.01 * 2 * run.finish / 3600));
+  CHECK(run.joules > 0);
+}
