@@ -277,7 +277,7 @@ void write_files(const SweepOptions& options, const reports::SweepReport& report
 }
 
 int run_sweep(const SweepOptions& options) {
-  const kernels::Communicator ranks = sweep_ranks();
+  const kernels::Communicator ranks = kernels::world_communicator();
   const bool first = ranks.rank() == 0;
   PreparedSweep p;
   std::optional<SweepFiles> files;

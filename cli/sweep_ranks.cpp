@@ -56,8 +56,6 @@ double place_number() {
 
 }  // namespace
 
-Communicator sweep_ranks() { return kernels::world_communicator(); }
-
 int cores_of_rank(const Communicator& ranks) {
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (ranks.size() == 1) return cores;

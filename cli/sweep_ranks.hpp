@@ -13,10 +13,6 @@
 /// itself included, and gets the rows.
 namespace paceline::cli {
 
-/// All ranks; one where nobody started this process with others. Errors as
-/// kernels::world_communicator.
-kernels::Communicator sweep_ranks();
-
 /// Processes that this rank has at a time by default: the cores it may use over the ranks of this
 /// machine that may use the same ones. Collective.
 int cores_of_rank(const kernels::Communicator& ranks);

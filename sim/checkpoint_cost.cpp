@@ -20,17 +20,6 @@ double saved_bytes(const Scenario& s) {
   return parameters * (bytes.weight + bytes.optimizer);
 }
 
-int used_nodes(const Scenario& s) {
-  int left = models::used_devices(s), nodes = 0;
-  for (const models::NodeGroup& group : s.cluster.groups) {
-    if (left <= 0) break;
-    const int devices = std::min(left, group.devices());
-    nodes += (devices + group.devices_per_node - 1) / group.devices_per_node;
-    left -= devices;
-  }
-  return nodes;
-}
-
 double copy_seconds(const Scenario& s, double bytes) {
   double slowest = 0;
   const double share = bytes / models::used_devices(s);

@@ -10,9 +10,6 @@ namespace paceline::sim {
 /// Of all parameters of the model, once: weights, master weights and moments.
 double saved_bytes(const models::Scenario& scenario);
 
-/// Nodes that hold devices of the job.
-int used_nodes(const models::Scenario& scenario);
-
 /// Until every node has copied its part of `bytes` to its memory, s: at the rate of its devices'
 /// ways to the host, and where `failures.buffer` is full, at that of the storage.
 double copy_seconds(const models::Scenario& scenario, double bytes);

@@ -60,14 +60,7 @@ double clock_at_cap(Device device, const ClassSeconds& seconds, double cap) {
     device.clock = clock;
     return busy_watts(device, at);
   };
-  constexpr double kLowest = 0.05;
-  double low = kLowest, high = 1;
-  if (watts(high) <= cap) return high;
-  for (int i = 0; i < 40; ++i) {
-    const double middle = (low + high) / 2;
-    (watts(middle) <= cap ? low : high) = middle;
-  }
-  return low;
+  return models::highest_clock(watts, cap);
 }
 
 }  // namespace

@@ -269,7 +269,7 @@ void note_assumptions(const Scenario& s, const RunOutlook& out, Result& r) {
   const bool sites = f.site_mtbf > 0 || is_traced(f, FailureKind::Site);
   if (f.mode == models::CheckpointMode::Memory)
     r.assumptions.push_back(
-        used_nodes(s) == 1
+        models::used_nodes(s) == 1
             ? "failures.checkpoints.mode: memory: the host outlives what fails"
             : "failures.checkpoints.mode: memory: every node's part is in the memory of another "
               "node" +
@@ -301,7 +301,7 @@ void add_outlook(const Scenario& s, const models::Plan& plan, Result& r) {
   if (!s.failures) return;
   const FailureSettings& f = *s.failures;
   RunOutlook out;
-  const int nodes = used_nodes(s);
+  const int nodes = models::used_nodes(s);
   const auto steps = std::make_shared<DegradedSteps>(s, plan, r);
   RunSetting setting = setting_of(s, nodes, steps, r);
   out.mtbf = joint_mtbf(setting);

@@ -19,16 +19,6 @@ double power_at(const ClockPower& device, double busy, double phi) {
   return device.still + (busy - device.still) * dynamic(phi, device.floor);
 }
 
-double clock_under(const ClockPower& device, double busy, double cap) {
-  if (power_at(device, busy, 1) <= cap) return 1;
-  double low = kLowestClock, high = 1;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (power_at(device, busy, middle) <= cap ? low : high) = middle;
-  }
-  return low;
-}
-
 double corner(double memory, double clock) {
   return std::pow(std::pow(memory, 4) + std::pow(clock, 4), 0.25);
 }
@@ -45,15 +35,22 @@ double power_at_clock(double tdp, double busy, double clock) {
   return power_at(device, busy, clock);
 }
 
-double stretch_at_clock(double clock_bound, double clock) {
-  return corner(1 - clock_bound, clock_bound / clock) / corner(1 - clock_bound, clock_bound);
+double highest_clock(const std::function<double(double clock)>& watts, double cap) {
+  if (watts(1) <= cap) return 1;
+  double low = kLowestClock, high = 1;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (watts(middle) <= cap ? low : high) = middle;
+  }
+  return low;
 }
 
 Capped under_cap(const ClockPower& device, const CappedWork& work, base::Watts cap) {
   Capped result;
-  result.clock = clock_under(device, work.busy, cap.value);
+  result.clock =
+      highest_clock([&](double clock) { return power_at(device, work.busy, clock); }, cap.value);
   const double k = work.clock_bound;
-  const double stretch = stretch_at_clock(k, result.clock);
+  const double stretch = corner(1 - k, k / result.clock) / corner(1 - k, k);
   const double host = work.host, busy = (1 - work.host) * stretch;
   result.seconds = work.seconds * (host + busy);
   result.watts =

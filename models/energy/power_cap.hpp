@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <functional>
+
 #include "base/units.hpp"
 
 /// What a power cap does to a device's clock, to the time of its work and to the power it draws.
@@ -21,8 +23,9 @@ inline constexpr ClockPower kClockShares{0.276, 0.743, 0.162};
 
 /// Power at a clock of kernels that draw `busy` W at the highest one, on a device of this TDP.
 double power_at_clock(double tdp, double busy, double clock);
-/// Time of kernels over that at the highest clock; `clock_bound`: their share that follows it.
-double stretch_at_clock(double clock_bound, double clock);
+/// The highest clock at which `watts`, which grows with it, is at most the cap (by bisection); the
+/// lowest, 5 %, where none is.
+double highest_clock(const std::function<double(double clock)>& watts, double cap);
 
 /// Work as it runs without a cap.
 struct CappedWork {

@@ -101,6 +101,10 @@ void read_own(base::Fields& fields, const Cluster& cluster, Prices& p) {
   fields.done();
 }
 
+[[noreturn]] void refuse_lone_region(base::Fields& run) {
+  run.fail("region", "has no provider", "run.provider: `paceline list providers` names them");
+}
+
 void read_kind(base::Fields& run, Prices& p) {
   p.kind = run.text("price", "on-demand");
   if (std::find(kKinds.begin(), kKinds.end(), p.kind) == kKinds.end())
@@ -108,16 +112,14 @@ void read_kind(base::Fields& run, Prices& p) {
              "one of on-demand, reserved, spot, owned");
   p.provider = run.text("provider", "");
   p.region = run.text("region", "");
-  if (!p.region.empty() && p.provider.empty())
-    run.fail("region", "has no provider", "run.provider: `paceline list providers` names them");
+  if (!p.region.empty() && p.provider.empty()) refuse_lone_region(run);
   if (run.has("hours")) p.hours = read_working_hours(run);
   p.keeps = run.number("checkpoints", 0, 1e6, 0.0);
 }
 
 /// What means nothing without a price.
 void refuse_without_prices(base::Fields& run) {
-  if (run.has("region"))
-    run.fail("region", "has no provider", "run.provider: `paceline list providers` names them");
+  if (run.has("region")) refuse_lone_region(run);
   for (const char* key : {"hours", "checkpoints"})
     if (run.has(key)) run.fail(key, "means nothing without prices", "run.provider, or prices");
 }

@@ -112,10 +112,6 @@ std::string_view to_text(FailureKind kind) {
   return kFailureKinds[static_cast<std::size_t>(kind)].first;
 }
 
-std::vector<FailureEvent> read_failure_trace(const std::string& path, const Cluster& cluster) {
-  return read_failure_trace(path, cluster, {});
-}
-
 std::vector<FailureEvent> read_failure_trace(const std::string& path, const Cluster& cluster,
                                              const MissingKeys& missing) {
   const Table table = parse_csv(base::read_file(path, kMostTraceBytes), base::one_line(path));

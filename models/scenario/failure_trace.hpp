@@ -15,7 +15,10 @@ struct Scenario;
 /// By FailureKind: the key that rows of it need and `failures` does not say; "": none.
 using MissingKeys = std::array<std::string_view, 7>;
 
-/// The same as read_failure_trace(path, cluster); base::Error at a row whose kind lacks a key, too.
+/// A trace: a table with the columns time, kind, part and duration, `12 h,node,3,2 h`. Parts are
+/// numbers of devices and nodes or names of sites; a job has none. base::Error with
+/// file:line:column for a clock that goes backwards, a part that does not exist, or one that fails
+/// while it is still away, and for a row whose kind lacks a key.
 std::vector<FailureEvent> read_failure_trace(const std::string& path, const Cluster& cluster,
                                              const MissingKeys& missing);
 

@@ -197,17 +197,6 @@ void read_failures_trace(base::Fields& fields, const FailurePlaces& places, Fail
   f.trace = read_failure_trace(path, places.cluster, missing);
 }
 
-/// Nodes that hold devices of the job.
-int job_nodes(const Scenario& s) {
-  int left = used_devices(s), nodes = 0;
-  for (const NodeGroup& group : s.cluster.groups) {
-    const int devices = std::clamp(left, 0, group.devices());
-    nodes += (devices + group.devices_per_node - 1) / group.devices_per_node;
-    left -= devices;
-  }
-  return nodes;
-}
-
 }  // namespace
 
 std::span<const RecoveryPolicy> recovery_policies() { return kPolicies; }
@@ -252,7 +241,7 @@ void check_memory_copies(const Scenario& s) {
   const bool node = site || fails(f.node_mtbf, FailureKind::Node) ||
                     fails(f.spot_mtbf, FailureKind::Spot) || f.slow_notice > 0 ||
                     (f.repair > 0 && fails(f.device_mtbf, FailureKind::Device));
-  const int nodes = job_nodes(s);
+  const int nodes = used_nodes(s);
   if (node && nodes <= 1) refuse("node");
   if (site && has_sites(s.cluster) && s.cluster.fabric.sites.front().nodes >= nodes) refuse("site");
 }

@@ -107,10 +107,4 @@ struct FailurePlaces {
 /// cluster lacks, a policy that the layout does not allow.
 FailureSettings read_failures(base::Fields fields, const FailurePlaces& places);
 
-/// A trace: a table with the columns time, kind, part and duration, `12 h,node,3,2 h`. Parts are
-/// numbers of devices and nodes or names of sites; a job has none. base::Error with
-/// file:line:column for a clock that goes backwards, a part that does not exist, or one that fails
-/// while it is still away.
-std::vector<FailureEvent> read_failure_trace(const std::string& path, const Cluster& cluster);
-
 }  // namespace paceline::models

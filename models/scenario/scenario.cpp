@@ -338,6 +338,17 @@ int used_devices(const Scenario& scenario) {
   return used;
 }
 
+int used_nodes(const Scenario& s) {
+  int left = used_devices(s), nodes = 0;
+  for (const NodeGroup& group : s.cluster.groups) {
+    if (left <= 0) break;
+    const int devices = std::min(left, group.devices());
+    nodes += (devices + group.devices_per_node - 1) / group.devices_per_node;
+    left -= devices;
+  }
+  return nodes;
+}
+
 Scenario read_scenario(const base::Document& document) {
   Fields fields(document, document.root);
   Scenario s;

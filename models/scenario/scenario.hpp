@@ -204,6 +204,8 @@ struct Scenario {
 
 /// Ranks in use, over all modules.
 int used_devices(const Scenario& scenario);
+/// Nodes that hold them.
+int used_nodes(const Scenario& scenario);
 
 /// Where a key of the scenario stood, for messages: its own place, or that of the map it would
 /// stand in, or the file alone.

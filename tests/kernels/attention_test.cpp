@@ -17,17 +17,6 @@ namespace {
 const Operation& forward() { return operation("attention", "forward"); }
 const Operation& backward() { return operation("attention", "backward"); }
 
-Case attention(DType type, int batch, int heads, int kv_heads, int queries, int keys, int head_dim,
-               int causal) {
-  return {type,
-          {{"batch", batch},
-           {"heads", heads},
-           {"kv_heads", kv_heads},
-           {"queries", queries},
-           {"keys", keys},
-           {"head_dim", head_dim},
-           {"causal", causal}}};
-}
 Case with_documents(Case c, int documents) {
   c.shape.set("documents", documents);
   c.shape.set("ragged", 1);
@@ -119,15 +108,15 @@ std::vector<double> rows_of(const std::vector<double>& values, std::size_t rows,
 }  // namespace
 
 TEST_CASE("gradients of attention are the slopes of its forward pass", "[kernels]") {
-  check_slopes(attention(DType::F32, 1, 2, 1, 3, 5, 8, 1));
-  check_slopes(attention(DType::F32, 2, 1, 1, 4, 3, 8, 1));
-  check_slopes(attention(DType::F32, 1, 2, 2, 4, 3, 8, 0));
-  check_slopes(with_documents(attention(DType::F32, 2, 2, 1, 5, 5, 8, 1), 4));
+  check_slopes(attention_case(DType::F32, 1, 2, 1, 3, 5, 8, 1));
+  check_slopes(attention_case(DType::F32, 2, 1, 1, 4, 3, 8, 1));
+  check_slopes(attention_case(DType::F32, 1, 2, 2, 4, 3, 8, 0));
+  check_slopes(with_documents(attention_case(DType::F32, 2, 2, 1, 5, 5, 8, 1), 4));
 }
 
 TEST_CASE("backward after forward gives the gradient of both", "[kernels]") {
   for (const Way& way : ways()) {
-    const Case c = attention(way.type, 1, 2, 1, 80, 150, way.head_dim, 1);
+    const Case c = attention_case(way.type, 1, 2, 1, 80, 150, way.head_dim, 1);
     const Named inputs = inputs_of(forward(), c, 8);
     const Named got = both(way.backend, c, inputs), wanted = both(nullptr, c, inputs);
     INFO(way.backend->name << " " << c.shape.text());
@@ -139,7 +128,7 @@ TEST_CASE("backward after forward gives the gradient of both", "[kernels]") {
 TEST_CASE("a causal query sees what a full one sees of the keys up to it", "[kernels]") {
   for (const Way& way : ways()) {
     const int queries = 70, keys = 75;
-    const Case c = attention(way.type, 1, 1, 1, queries, keys, way.head_dim, 1);
+    const Case c = attention_case(way.type, 1, 1, 1, queries, keys, way.head_dim, 1);
     const Named inputs = inputs_of(forward(), c, 9), got = on(*way.backend, forward(), c, inputs);
     const auto width = static_cast<std::size_t>(way.head_dim);
     for (const std::size_t query : {0U, 1U, 31U, 64U, 69U}) {
@@ -147,7 +136,8 @@ TEST_CASE("a causal query sees what a full one sees of the keys up to it", "[ker
       const Named alone{{"q", rows_of(inputs.at("q"), queries, query, 1, width)},
                         {"k", rows_of(inputs.at("k"), keys, 0, seen, width)},
                         {"v", rows_of(inputs.at("v"), keys, 0, seen, width)}};
-      const Case one = attention(way.type, 1, 1, 1, 1, static_cast<int>(seen), way.head_dim, 0);
+      const Case one =
+          attention_case(way.type, 1, 1, 1, 1, static_cast<int>(seen), way.head_dim, 0);
       const Named wanted = on(*way.backend, forward(), one, alone);
       INFO(way.backend->name << " head_dim " << way.head_dim << " query " << query);
       CHECK(distance(rows_of(got.at("out"), queries, query, 1, width), wanted.at("out")) <
@@ -160,7 +150,7 @@ TEST_CASE("a causal query sees what a full one sees of the keys up to it", "[ker
 TEST_CASE("packed documents are computed as if each were alone", "[kernels]") {
   for (const Way& way : ways()) {
     const std::size_t tokens = 100, width = 2 * static_cast<std::size_t>(way.head_dim);
-    const Case c = with_documents(attention(way.type, 1, 2, 2, 100, 100, way.head_dim, 1), 5);
+    const Case c = with_documents(attention_case(way.type, 1, 2, 2, 100, 100, way.head_dim, 1), 5);
     Named inputs = inputs_of(forward(), c, 10);
     inputs.at("offsets") = {0, 20, 20, 21, 86, 100};
     inputs["dout"] = inputs_of(backward(), c, 77).at("dout");
@@ -174,7 +164,7 @@ TEST_CASE("packed documents are computed as if each were alone", "[kernels]") {
       for (const char* name : {"q", "k", "v", "dout"})
         alone[name] = rows_of(inputs.at(name), tokens, first, count, width);
       const int length = static_cast<int>(count);
-      const Case one = attention(way.type, 1, 2, 2, length, length, way.head_dim, 1);
+      const Case one = attention_case(way.type, 1, 2, 2, length, length, way.head_dim, 1);
       INFO(way.backend->name << " head_dim " << way.head_dim << " document " << i);
       CHECK(distance(rows_of(forwards.at("out"), tokens, first, count, width),
                      on(*way.backend, forward(), one, alone).at("out")) < allowed(way.type));
@@ -190,8 +180,8 @@ TEST_CASE("packed documents are computed as if each were alone", "[kernels]") {
 
 TEST_CASE("heads that share keys are heads with the keys repeated", "[kernels]") {
   for (const Way& way : ways()) {
-    const Case shared = attention(way.type, 1, 4, 2, 40, 40, way.head_dim, 1),
-               repeated = attention(way.type, 1, 4, 4, 40, 40, way.head_dim, 1);
+    const Case shared = attention_case(way.type, 1, 4, 2, 40, 40, way.head_dim, 1),
+               repeated = attention_case(way.type, 1, 4, 4, 40, 40, way.head_dim, 1);
     const auto width = static_cast<std::size_t>(way.head_dim);
     Named inputs = inputs_of(forward(), shared, 11);
     inputs["dout"] = inputs_of(backward(), shared, 78).at("dout");
@@ -221,7 +211,7 @@ TEST_CASE("heads that share keys are heads with the keys repeated", "[kernels]")
 
 TEST_CASE("queries that see nothing have no output and no gradient", "[kernels]") {
   for (const Way& way : ways()) {
-    const Case c = attention(way.type, 1, 1, 1, 200, 3, way.head_dim, 1);
+    const Case c = attention_case(way.type, 1, 1, 1, 200, 3, way.head_dim, 1);
     const Named inputs = inputs_of(forward(), c, 12);
     const Named outputs = on(*way.backend, forward(), c, inputs),
                 gradients = both(way.backend, c, inputs);
@@ -237,7 +227,7 @@ TEST_CASE("queries that see nothing have no output and no gradient", "[kernels]"
 
 TEST_CASE("large scores do not overflow, and NaN is not hidden", "[kernels]") {
   for (const Way& way : ways()) {
-    const Case c = attention(way.type, 1, 1, 1, 3, 70, way.head_dim, 0);
+    const Case c = attention_case(way.type, 1, 1, 1, 3, 70, way.head_dim, 0);
     const auto width = static_cast<std::size_t>(way.head_dim);
     Named inputs = inputs_of(forward(), c, 13);
     for (std::size_t i = 0; i < width; ++i) {
@@ -255,7 +245,7 @@ TEST_CASE("large scores do not overflow, and NaN is not hidden", "[kernels]") {
 
 TEST_CASE("tiles of attention are read without bank conflicts", "[kernels]") {
   for (const int head_dim : {64, 128}) {
-    const Case c = attention(DType::Bf16, 1, 1, 1, 70, 70, head_dim, 1);
+    const Case c = attention_case(DType::Bf16, 1, 1, 1, 70, 70, head_dim, 1);
     const simt::BankStatistics before = simt::bank_statistics();
     both(&simt_backend(), c, inputs_of(forward(), c, 14));
     CHECK(simt::bank_statistics().reads > before.reads);
@@ -264,33 +254,34 @@ TEST_CASE("tiles of attention are read without bank conflicts", "[kernels]") {
 }
 
 TEST_CASE("attention counts the products it needs", "[kernels]") {
-  const Case full = attention(DType::Bf16, 2, 8, 2, 1024, 1024, 64, 0),
-             causal = attention(DType::Bf16, 2, 8, 2, 1024, 1024, 64, 1);
+  const Case full = attention_case(DType::Bf16, 2, 8, 2, 1024, 1024, 64, 0),
+             causal = attention_case(DType::Bf16, 2, 8, 2, 1024, 1024, 64, 1);
   CHECK(forward().work(full).flops == 4.0 * 2 * 8 * 1024 * 1024 * 64);
   CHECK(forward().work(causal).flops == 2.0 * 2 * 8 * 1024 * 1024 * 64);
   CHECK(backward().work(causal).flops == 5.0 * 2 * 8 * 1024 * 1024 * 64);
   // q, out 2 MiB each; k, v 0.5 MiB each; lse 64 KiB
   CHECK(forward().work(full).bytes == 5 * 1048576 + 65536);
   // Four documents of equal length: a quarter of the pairs.
-  Case packed = attention(DType::Bf16, 1, 8, 2, 1024, 1024, 64, 1);
+  Case packed = attention_case(DType::Bf16, 1, 8, 2, 1024, 1024, 64, 1);
   packed.shape.set("documents", 4);
   CHECK(forward().work(packed).flops == 0.5 * 8 * 1024 * 1024 * 64);
   // One query at the end of 1000 keys sees nearly all of them.
-  CHECK(forward().work(attention(DType::F32, 1, 1, 1, 1, 1000, 8, 1)).flops == 4 * 8 * 999.5);
+  CHECK(forward().work(attention_case(DType::F32, 1, 1, 1, 1, 1000, 8, 1)).flops == 4 * 8 * 999.5);
 }
 
 TEST_CASE("attention refuses extents that do not fit", "[kernels]") {
   const auto refuses = [](const Case& c, const char* why) {
     CHECK_THROWS_WITH(attention_of(c), Catch::Contains(why));
   };
-  refuses(attention(DType::F32, 1, 3, 2, 4, 4, 8, 0), "2 kv_heads do not divide 3 heads");
-  refuses(attention(DType::F32, 1, 2, 2, 4, 4, 12, 0), "multiples of 8 up to 256");
-  refuses(attention(DType::F32, 1, 2, 2, 4, 4, 264, 0), "multiples of 8 up to 256");
-  refuses(attention(DType::F32, 0, 2, 2, 4, 4, 8, 0), "batch is 0");
-  refuses(attention(DType::F32, 1, 2, 2, 4, 4, 8, 2), "causal is 2");
-  refuses(with_documents(attention(DType::F32, 1, 2, 2, 4, 5, 8, 0), 2), "the same tokens");
-  refuses(with_documents(attention(DType::F32, 1, 2, 2, 4, 4, 8, 0), 5), "5 documents of 4 tokens");
-  refuses(attention(DType::F32, 1 << 30, 1 << 20, 1, 4, 4, 8, 0), "more than 1e15");
+  refuses(attention_case(DType::F32, 1, 3, 2, 4, 4, 8, 0), "2 kv_heads do not divide 3 heads");
+  refuses(attention_case(DType::F32, 1, 2, 2, 4, 4, 12, 0), "multiples of 8 up to 256");
+  refuses(attention_case(DType::F32, 1, 2, 2, 4, 4, 264, 0), "multiples of 8 up to 256");
+  refuses(attention_case(DType::F32, 0, 2, 2, 4, 4, 8, 0), "batch is 0");
+  refuses(attention_case(DType::F32, 1, 2, 2, 4, 4, 8, 2), "causal is 2");
+  refuses(with_documents(attention_case(DType::F32, 1, 2, 2, 4, 5, 8, 0), 2), "the same tokens");
+  refuses(with_documents(attention_case(DType::F32, 1, 2, 2, 4, 4, 8, 0), 5),
+          "5 documents of 4 tokens");
+  refuses(attention_case(DType::F32, 1 << 30, 1 << 20, 1, 4, 4, 8, 0), "more than 1e15");
 }
 
 TEST_CASE("powers of two are right to a unit in the last place", "[kernels]") {

@@ -59,18 +59,6 @@ Backend fake_backend() {
 
 const Operation& cudnn_pass(const char* name) { return *find_operation("attention-cudnn", name); }
 
-Case cudnn_case(DType type, int batch, int heads, int kv_heads, int queries, int keys, int head_dim,
-                int causal) {
-  return {type,
-          {{"batch", batch},
-           {"heads", heads},
-           {"kv_heads", kv_heads},
-           {"queries", queries},
-           {"keys", keys},
-           {"head_dim", head_dim},
-           {"causal", causal}}};
-}
-
 /// What the pass says when it is run, "" when it does it.
 template <class Thrown>
 std::string refusal(const char* name, const Case& c) {
@@ -95,7 +83,7 @@ std::string why_not_loaded(const char* library) {
   return "";
 }
 
-const Case kSmall = cudnn_case(DType::Bf16, 1, 2, 1, 6, 6, 16, 1);
+const Case kSmall = attention_case(DType::Bf16, 1, 2, 1, 6, 6, 16, 1);
 
 }  // namespace
 
@@ -104,13 +92,13 @@ TEST_CASE("graphs of attention compute what the reference does", "[kernels][cudn
   CudnnAttention made(api, kHostMemory);
   under_test = &made;
   const Backend backend = fake_backend();
-  const Case cases[] = {cudnn_case(DType::Bf16, 2, 4, 4, 33, 33, 64, 1),
-                        cudnn_case(DType::F16, 2, 4, 2, 40, 40, 32, 1),
-                        cudnn_case(DType::Bf16, 1, 6, 2, 20, 51, 128, 1),
-                        cudnn_case(DType::F16, 1, 3, 1, 50, 17, 72, 0),
-                        cudnn_case(DType::Bf16, 3, 2, 2, 1, 1, 8, 1),
-                        cudnn_case(DType::F16, 1, 8, 8, 16, 16, 80, 0),
-                        cudnn_case(DType::Bf16, 2, 8, 1, 24, 24, 24, 0)};
+  const Case cases[] = {attention_case(DType::Bf16, 2, 4, 4, 33, 33, 64, 1),
+                        attention_case(DType::F16, 2, 4, 2, 40, 40, 32, 1),
+                        attention_case(DType::Bf16, 1, 6, 2, 20, 51, 128, 1),
+                        attention_case(DType::F16, 1, 3, 1, 50, 17, 72, 0),
+                        attention_case(DType::Bf16, 3, 2, 2, 1, 1, 8, 1),
+                        attention_case(DType::F16, 1, 8, 8, 16, 16, 80, 0),
+                        attention_case(DType::Bf16, 2, 8, 1, 24, 24, 24, 0)};
   std::uint64_t seed = 100;
   for (const Case& c : cases) {
     for (const char* name : {"forward", "backward"}) {
@@ -143,7 +131,7 @@ TEST_CASE("one plan serves every call of a case, and cases do not mix", "[kernel
   CudnnAttention made(api, kHostMemory);
   under_test = &made;
   const Backend backend = fake_backend();
-  const Case small = kSmall, large = cudnn_case(DType::Bf16, 1, 2, 1, 30, 30, 64, 0);
+  const Case small = kSmall, large = attention_case(DType::Bf16, 1, 2, 1, 30, 30, 64, 0);
   CHECK(check(cudnn_pass("backward"), small, backend, 1).passed);
   CHECK(check(cudnn_pass("backward"), large, backend, 2).passed);
   {
@@ -205,13 +193,13 @@ TEST_CASE("cases cuDNN is not asked for say why", "[kernels][cudnn]") {
   Case documents = kSmall;
   documents.shape.set("documents", 2);
   CHECK(no_attention_graph(documents) == "documents are not given to cuDNN");
-  CHECK(no_attention_graph(cudnn_case(DType::F32, 1, 1, 1, 8, 8, 64, 0)) ==
+  CHECK(no_attention_graph(attention_case(DType::F32, 1, 1, 1, 8, 8, 64, 0)) ==
         "fp32 is not a type of cuDNN's attention");
-  CHECK(no_attention_graph(cudnn_case(DType::Bf16, 1, 1, 1, 8, 8, 256, 0)) ==
+  CHECK(no_attention_graph(attention_case(DType::Bf16, 1, 1, 1, 8, 8, 256, 0)) ==
         "head_dim above 128 has no backward pass in cuDNN");
-  CHECK(no_attention_graph(cudnn_case(DType::Bf16, 1, 1, 1, 9, 4, 64, 1)) ==
+  CHECK(no_attention_graph(attention_case(DType::Bf16, 1, 1, 1, 9, 4, 64, 1)) ==
         "cuDNN has no queries that see no key");
-  CHECK(no_attention_graph(cudnn_case(DType::Bf16, 1, 1, 1, 9, 4, 64, 0)).empty());
+  CHECK(no_attention_graph(attention_case(DType::Bf16, 1, 1, 1, 9, 4, 64, 0)).empty());
   CHECK(refusal<Unsupported>("backward", documents)
             .find("documents are not given to cuDNN; the kernel attention does it") !=
         std::string::npos);

@@ -74,4 +74,16 @@ Named on(const Backend& backend, const Operation& operation, const Case& c, cons
   return result;
 }
 
+Case attention_case(DType type, int batch, int heads, int kv_heads, int queries, int keys,
+                    int head_dim, int causal) {
+  return {type,
+          {{"batch", batch},
+           {"heads", heads},
+           {"kv_heads", kv_heads},
+           {"queries", queries},
+           {"keys", keys},
+           {"head_dim", head_dim},
+           {"causal", causal}}};
+}
+
 }  // namespace paceline::kernels

@@ -14,6 +14,10 @@ using Named = std::map<std::string, std::vector<double>>;
 /// PACELINE_CHECKs that there is one.
 const Operation& operation(std::string_view kernel, std::string_view pass);
 
+/// Of one attention pass.
+Case attention_case(DType type, int batch, int heads, int kv_heads, int queries, int keys,
+                    int head_dim, int causal);
+
 /// Random values of the operation's inputs.
 Named random_inputs(const Operation& operation, const Case& c, std::uint64_t seed);
 
