@@ -38,7 +38,12 @@ double busy_watts(const Device& device, const ClassSeconds& seconds) {
 namespace {
 
 /// By node group: what its rank class that draws most does while it is busy, at the clocks set.
-std::vector<ClassSeconds> busiest(const models::Scenario& s) {
+std::vector<ClassSeconds> busiest(models::Scenario s) {
+  // Only the timeline is looked at: what is worked out from it can wait.
+  s.failures.reset();
+  s.outer.reset();
+  s.jitter.reset();
+  s.prices.reset();
   const Prediction p = predict(s);
   const auto seconds = class_seconds(p.graph, p.timeline, 0, p.timeline.makespan);
   std::vector<ClassSeconds> most(s.cluster.groups.size(), ClassSeconds{});
