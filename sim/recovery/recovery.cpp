@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "sim/minimax_layers.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -68,30 +69,15 @@ Lost lost_with(const models::Scenario& s, const models::Plan& plan, const std::v
 
 std::vector<int> balanced_layers(int layers, const std::vector<double>& load,
                                  const std::vector<double>& ends) {
-  const std::size_t stages = load.size();
-  const auto count = static_cast<std::size_t>(layers);
-  PACELINE_CHECK(stages > 0 && ends.size() == stages && count >= stages);
-  // best[s][n]: least maximum over stages s and later with n layers; each has at least one.
-  std::vector<std::vector<double>> best(stages + 1, std::vector<double>(count + 1, 1e300));
-  std::vector<std::vector<int>> choice(stages, std::vector<int>(count + 1, 0));
-  best[stages][0] = 0;
-  for (std::size_t s = stages; s-- > 0;) {
-    for (std::size_t n = 1; n <= count; ++n) {
-      for (std::size_t own = 1; own <= n; ++own) {
-        const double mine = (static_cast<double>(own) + ends[s]) * load[s];
-        const double worst = std::max(mine, best[s + 1][n - own]);
-        if (worst >= best[s][n]) continue;
-        best[s][n] = worst;
-        choice[s][n] = static_cast<int>(own);
-      }
-    }
-  }
-  std::vector<int> out;
-  std::size_t left = count;
-  for (std::size_t s = 0; s < stages; ++s) {
-    out.push_back(choice[s][left]);
-    left -= static_cast<std::size_t>(out.back());
-  }
+  PACELINE_CHECK(ends.size() == load.size());
+  const int stages = static_cast<int>(load.size());
+  // From the last stage on, so that of equal cuts the first stages have the fewest layers.
+  const auto seconds = [&](int from_last, int begin, int end) {
+    const auto s = static_cast<std::size_t>(stages - 1 - from_last);
+    return (end - begin + ends[s]) * load[s];
+  };
+  std::vector<int> out = minimax_layers(layers, stages, seconds);
+  std::reverse(out.begin(), out.end());
   return out;
 }
 
